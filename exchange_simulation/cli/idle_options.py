@@ -89,7 +89,7 @@ def _has_events(parameters: Parameters) -> bool:
     return bool(parameters["events"] or parameters["trades"] or parameters["quotes"])
 
 
-def _is_part_of_events(parameters: Parameters) -> bool:
+def _asks_for_all_events(parameters: Parameters) -> bool:
     return bool(parameters["events"])
 
 
@@ -110,12 +110,12 @@ NEEDS: dict[str, tuple[Need, ...]] = {
         ),
         Need(
             parameter="trades",
-            is_met=lambda parameters: not _is_part_of_events(parameters),
+            is_met=lambda parameters: not _asks_for_all_events(parameters),
             words="is part of --events: leave it out",
         ),
         Need(
             parameter="quotes",
-            is_met=lambda parameters: not _is_part_of_events(parameters),
+            is_met=lambda parameters: not _asks_for_all_events(parameters),
             words="is part of --events: leave it out",
         ),
     ),
@@ -173,7 +173,7 @@ def refuse_idle_options(ctx: click.Context) -> None:
         for param in typed:
             if mode.is_idle(str(param.name)):
                 option = _option_of(ctx, mode.parameter)
-                raise click.UsageError(f"{_words_of(param)} changes nothing beside {option}, which {mode.words}")
+                raise click.UsageError(f"{_name_of(param)} changes nothing beside {option}, which {mode.words}")
     for need in needs_of(words, ctx.command):
         if need.parameter in names and not need.is_met(ctx.params):
             raise click.UsageError(f"{_option_of(ctx, need.parameter)} {need.words}")
@@ -208,10 +208,10 @@ def _was_typed(ctx: click.Context, param: click.Parameter) -> bool:
 def _option_of(ctx: click.Context, parameter: str) -> str:
     """Return the name of the parameter's option."""
     (param,) = [param for param in ctx.command.get_params(ctx) if param.name == parameter]
-    return _words_of(param)
+    return _name_of(param)
 
 
-def _words_of(param: click.Parameter) -> str:
+def _name_of(param: click.Parameter) -> str:
     """Return the long name of an option, or the name of an argument."""
     long_names = [name for name in param.opts if name.startswith("--")]
     return long_names[0] if long_names else param.human_readable_name

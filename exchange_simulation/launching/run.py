@@ -72,7 +72,8 @@ def measured_run(
     settings = with_transport_defaults(settings)
     conditions = replace(conditions_here(folder.name), settings=settings.as_dict())
     note_begun(folder, conditions)
-    with contextlib.ExitStack() as held_signals:  # `launch` holds back signals in it from the components' end on
+    # Once the components have ended, `launch` holds signals back until this context ends: run.json is written whole.
+    with contextlib.ExitStack() as held_signals:
         url, outcome = _run_components(folder, settings, showing, brokers, held_signals)
         if outcome.lacks_a_gateway:  # count what its recorded streams hold
             outcome = replace(outcome, streams=stream_counts(folder, outcome.lineup))

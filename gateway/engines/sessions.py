@@ -38,7 +38,7 @@ class EngineSession:
         """The engine's end."""
         self.end_sent = False
         self.has_moved = False
-        """Whether a frame was sent or received since the links did their own work."""
+        """Whether a frame was sent or received since `EngineLinks.wait` last served the links."""
         self._sent_by_last_look = 0
         """Orders that were sent when `show_life` looked last."""
         self._waiting = FrameBatch(BATCH_ORDERS)
@@ -122,7 +122,7 @@ class EngineLinks(Link):
         self.url = " ".join(session.link.url for session in sessions)
         self._together = SleepTogether()
         self._is_attended = False
-        """Whether each link did its own work, and no frame has moved since."""
+        """Whether `wait` has served each link, and no frame was sent or received since."""
 
     @property
     def _links(self) -> list[Link]:
@@ -140,7 +140,7 @@ class EngineLinks(Link):
         raise NotImplementedError("each session sends its own frames")
 
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
-        """Let each link do its own work; the next call sleeps, after the caller has found no frame in between."""
+        """Serve each link without sleeping. The next call sleeps, if no frame was sent or received in between."""
         have_moved = any(session.has_moved for session in self.sessions)
         if have_moved or not self._is_attended:
             for session in self.sessions:

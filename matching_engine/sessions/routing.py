@@ -41,7 +41,8 @@ ID_AT = 1
 """The offset of the id in every order and in every answer but a quote."""
 NAMED_AT = LAYOUTS[CancelRequest].offset("order_id")
 """The offset of the id of the order that a request names."""
-for _message in (*ORDER_TYPES, *(_answer for _answer in ANSWER_TYPES if _answer not in QUOTE_TYPES)):
+_ANSWERS_WITH_ID = [answer for answer in ANSWER_TYPES if answer not in QUOTE_TYPES]
+for _message in (*ORDER_TYPES, *_ANSWERS_WITH_ID):
     if LAYOUTS[_message].offset("id") != ID_AT or LAYOUTS[_message].width("id") != 4:
         raise LookupError(f"the id of {_message.__name__} lies at another place than that of the others")
 if LAYOUTS[ReplaceRequest].offset("order_id") != NAMED_AT:

@@ -80,9 +80,9 @@ class Node(NodeAddress):
         settings = settings or NodeSettings()
         server = find_server()
         check_open_files()
-        with _reserved(port, where) as reserved:
-            new = NodeFolder.make(folder, settings, where.host, reserved, USER, outlives_us)
-            return cls._start_in(new, server, reserved, settings.facts, process_group, outlives_us, patience_s, where)
+        with _reserved(port, where) as node_port:
+            new = NodeFolder.make(folder, settings, where.host, node_port, USER, outlives_us)
+            return cls._start_in(new, server, node_port, settings.facts, process_group, outlives_us, patience_s, where)
 
     @classmethod
     def _start_in(
@@ -250,10 +250,10 @@ def greeting_of(
             if tls is not None:
                 sock = closing.enter_context(tls.wrap_socket(sock))
             sock.sendall(PROTOCOL_HEADER)
-            kind, _, size = FRAME_HEADER.unpack(_exactly(sock, FRAME_HEADER.size))
+            kind, _, size = FRAME_HEADER.unpack(_read_exactly(sock, FRAME_HEADER.size))
             if kind != METHOD_FRAME or size > 1 << 16:
                 return None
-            method = _exactly(sock, size)
+            method = _read_exactly(sock, size)
     except OSError:
         return None
     if not method.startswith(CONNECTION_START):
@@ -265,7 +265,7 @@ def greeting_of(
     )
 
 
-def _exactly(sock: socket.socket, size: int) -> bytes:
+def _read_exactly(sock: socket.socket, size: int) -> bytes:
     data = b""
     while len(data) < size:
         piece = sock.recv(size - len(data))

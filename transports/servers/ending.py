@@ -46,7 +46,7 @@ def _wait_for(processes: list[psutil.Process]) -> list[psutil.Process]:
 
 
 def end_in_words(code: int) -> str:
-    """Return how a process ended, by its exit code: of a signal that killed it, -9 of Python, or 137 of a shell.
+    """Return how a process ended, from its exit code. Python writes the end by signal 9 as -9, a shell as 137.
 
     For example: was killed by SIGKILL; ended with exit code 1
     """

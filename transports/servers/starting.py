@@ -27,12 +27,12 @@ def wait_until_ready(
     refuse: Callable[[str], ServerDidNotStart],
     too_late: str = "did not answer in time",
 ) -> Answer:
-    """Return what `look` returns once that is not None: the server's answer.
+    """Call `look` until it returns the server's answer, and return that answer.
 
-    `failure` is the end of a sentence once the server has ended, as "was killed by SIGKILL while it started"; empty
-    while it lives.
-    The error of `refuse` is raised if the server has ended, or has not answered by `until_s` of the monotonic clock;
-    `too_late` is the end of the sentence then.
+    failure   why the server has ended, as "was killed by SIGKILL while it started"; empty while the server lives
+    until_s   the time on the monotonic clock until which the server may take to answer
+    refuse    makes the error to raise if the server has ended or is too late, from the end of its sentence
+    too_late  the end of that sentence if the server is too late
     """
     while True:
         answer = look()

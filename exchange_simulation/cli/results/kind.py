@@ -81,7 +81,7 @@ class FolderKind(ABC):
     parts: Parts = SETTINGS_AND_MACHINE
     conditions_title = "what differs"
     no_conditions = ""
-    """The sentence in place of conditions if none differs; empty if their title is enough."""
+    """The sentence in place of the table of conditions if none differs; empty to print an empty table."""
     caveat: str
     """The sentence below a difference that says how far it can be trusted."""
 

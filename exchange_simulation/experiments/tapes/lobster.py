@@ -47,10 +47,10 @@ LEFT_OUT_TYPES = {
     CROSS: "trades in an auction",
     HALT: "trading halts",
 }
-"""The event types that no record of a tape can say."""
+"""The event types that no record of a tape expresses."""
 SHORTEST_LINE = len("0,1,1,1,1,1\n")
 LONGEST_QUOTED = 80
-"""An error quotes so many characters of a line."""
+"""The most characters of a line that an error quotes."""
 MOST_DIGITS = 18
 NS_DIGITS = 9
 LINE_BREAK = ord("\n")
@@ -125,7 +125,8 @@ def _read_fields(text: Bytes, at: int, end: int, fields: Longs) -> int:
             return column
         is_at_comma = at < end and text[at] == COMMA
         is_at_end = at == end or text[at] == RETURN
-        if not is_at_comma and not (is_at_end and column == DIRECTION):
+        ends_here = is_at_end and column == DIRECTION
+        if not is_at_comma and not ends_here:
             return column
         at += 1
     return _wrong_value(fields)
@@ -147,7 +148,7 @@ def _wrong_value(fields: Longs) -> int:
 
 @inlined
 def _enter(conversion: Conversion, fields: Longs) -> None:
-    """Put the event on the tape, if a record can say it."""
+    """Put the event on the tape, if a record expresses it."""
     event_type = fields[EVENT_TYPE]
     time_ns = signed(fields[TIME_NS])
     number = signed(fields[NUMBER])
@@ -217,5 +218,5 @@ class LobsterFile:
         )
 
     def left_out(self) -> dict[str, int]:
-        """Return the counts of events that no record of a tape can say."""
+        """Return the counts of events that no record of a tape expresses."""
         return {words: int(self._types[event_type]) for event_type, words in LEFT_OUT_TYPES.items()}

@@ -57,8 +57,8 @@ def planned_rows(plan: TrialPlan) -> list[PlannedRow]:
 def alpha_of(plan: TrialPlan) -> float:
     """Return the level of one look at the results. All looks with enough repeats for a verdict share ALPHA equally.
 
-    A smaller level needs more repeats, so the number of such looks depends on the level. The fewest shares that suffice
-    for the looks with enough repeats are taken.
+    A smaller level needs more repeats, so the number of such looks depends on the level. So shares are added until
+    there is one for each look that has enough repeats at that level.
     """
     for shares in count(1):
         alpha = ALPHA / shares

@@ -79,9 +79,8 @@ class RunHosts:
         """Copy the keys to each host, and a tape to the hosts of the gateways."""
         for host, agent in self._agents.items():
             if settings.secure:
-                for name in FILES:
-                    copied = agent.put(Path(settings.secure) / name, f"keys/{name}")
-                self._keys[host] = str(Path(copied).parent)
+                copies = [agent.put(Path(settings.secure) / name, f"keys/{name}") for name in FILES]
+                self._keys[host] = str(Path(copies[0]).parent)
         if settings.tape is None:
             return
         from gateway.tape import due_path
