@@ -117,7 +117,7 @@ def events_of(messages: Iterable[Message], book: ReferenceBook, with_replaces: b
         return Event("add", next_number, side, price * UNITS_A_TICK, lots)
 
     for message in messages:
-        replaced = book.by_id.get(message.order_id) if isinstance(message, ReplaceRequest) else None
+        replaced = book.orders.by_id.get(message.order_id) if isinstance(message, ReplaceRequest) else None
         before = (replaced.side, replaced.price, replaced.volume) if replaced else None
         answers = book.handle(message)
         if any(isinstance(answer, Rejection) for answer in answers):
@@ -145,7 +145,7 @@ def events_of(messages: Iterable[Message], book: ReferenceBook, with_replaces: b
             [lots] = [answer.volume for answer in answers if isinstance(answer, Cancelled)]
             yield Event("delete", number_of[message.order_id], shares=lots)
             continue
-        resting = book.by_id.get(incoming_id)
+        resting = book.orders.by_id.get(incoming_id)
         if resting is not None:
             yield published(incoming_id, resting.side, resting.price, resting.volume)
 
