@@ -137,6 +137,9 @@ def _traffic(record: dict[str, Any]) -> Iterator[str]:
     if "orders_sent" in counts:
         yield f"{_both_ends(counts, 'orders')}, {_answered(rates)}"
         yield f"{_both_ends(counts, 'answers')}, {_rate(rates, 'answers_per_s')}"
+        instruments = record["settings"].get("instruments", 1)  # runs of older versions have no such setting
+        if instruments > 1:
+            yield f"{instruments:,} instruments, by Zipf's law"
         mix = record["settings"].get("mix")
         if mix:
             yield f"mix {mix}: {_outcomes_of_mix(counts)}"
