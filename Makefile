@@ -79,11 +79,11 @@ clean: ## remove .venv, caches and what was built; results stay
 	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@touch $@
 
-# The site needs this package without extras, and mkdocs in the version of the lock.
+# The site lists every option, so it needs the packages that commands import, and mkdocs in the version of the lock.
 .venv/.ready-docs: pyproject.toml requirements-dev.lock
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || python3 -m venv .venv
-	@mkdir -p build && sed -n 's/^\([a-z0-9._-]*==[^ ;]*\).*/\1/p' requirements-dev.lock > build/docs-versions.txt
-	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -c build/docs-versions.txt -e '.[docs]'
+	@mkdir -p build && sed -n 's/^\([a-zA-Z0-9].*==.*[^ \\]\) *\\*$$/\1/p' requirements-dev.lock > build/docs-versions.txt
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -c build/docs-versions.txt -e '.[docs,report,serve]'
 	@touch $@
 
 .venv/.kernels: | .venv/.ready-dev
