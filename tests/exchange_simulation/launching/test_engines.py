@@ -28,7 +28,7 @@ from tests.machine import until
 pytestmark = pytest.mark.xdist_group("engines")
 
 MIX = ("--mix", "limit=50,cancel=30,replace=10,market=5,ioc=5", "--price-model", "two-sided")
-MARKET = ("--instruments", 100, "--engines", 2, "--gateways", 4)
+MARKET = ("--instruments", 100, "--engines", 2, "--gateways", 4, "--subscribers", 4)
 
 
 def answers_by_the_reference_books(orders: bytes, gateways: int) -> list[bytes]:
@@ -91,9 +91,11 @@ def test_the_orders_are_the_same_with_any_number_of_engines(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("transport", ["zeromq", "amqp", pytest.param("tcp", marks=pytest.mark.long)])
-def test_processes_of_four_gateways_and_two_engines_lose_nothing(tmp_path: Path, transport: str) -> None:
+def test_processes_of_four_gateways_two_engines_and_four_subscribers_lose_nothing(
+    tmp_path: Path, transport: str
+) -> None:
     """Over a transport that lends its calls, compiled turns serve gateways and engines."""
-    words = ("--transport", transport, "--rate", 2000, "--orders", 4000, "--timeout", 60)
+    words = ("--transport", transport, "--rate", 1000, "--orders", 2000, "--timeout", 60)
     finished = run_exchange(tmp_path, *MARKET, *words, *MIX, "--record", "--name", "run")
     assert finished.code == 0, finished.err
     assert_conserved(finished.record)
