@@ -54,7 +54,7 @@ figures: setup ## the figures of README and the results of record, measured anew
 pictures: setup-dev ## the pictures of pages in docs/pictures, made anew
 	@$(BIN)/python .ci/pictures
 
-docs: .venv/.ready-docs ## the site of all pages, in build/site; a link that leads nowhere fails; it needs mkdocs alone
+docs: .venv/.ready-docs ## the site of all pages, in build/site; a link that leads nowhere fails; it needs no setup before
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "site: build/site/index.html"
 
 lock: ## resolve the dependencies anew (needs uv)
