@@ -23,7 +23,7 @@ U32 = Annotated[int, "I"]
 U64 = Annotated[int, "Q"]
 Json = Annotated[bytes, "rest of the frame"]
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 ASK = 1
 BID = 2
 
@@ -154,7 +154,7 @@ class InstrumentQuote(NamedTuple):
 
 
 class Hello(NamedTuple):
-    """Opens every session, before any clock starts."""
+    """Opens every session, before any clock starts. New fields of later versions come last."""
 
     version: U16
     run: U64
@@ -164,6 +164,7 @@ class Hello(NamedTuple):
     max_price: U16
     wall_ns: U64
     monotonic_ns: U64
+    instruments: U16  # of the whole market; 0 in a hello of version 2, which has no such field
 
 
 class Resume(NamedTuple):
@@ -428,11 +429,30 @@ def decode(frame: bytes | memoryview) -> Message:
 
 
 def read(frame: bytes) -> Message | None:
-    """Return the message whose record is the whole frame; None for a foreign frame, which callers count and drop."""
+    """Return the message whose record is the whole frame; None for a foreign frame, which callers count and drop.
+
+    A hello of another version is a hello, whatever its length, so that the peer can be refused with the reason.
+    """
     try:
-        return decode(frame)
+        return decode(_hello_of_our_length(frame) if _is_hello_of_another_version(frame) else frame)
     except MalformedMessage:
         return None
+
+
+def _is_hello_of_another_version(frame: bytes) -> bool:
+    """Return True if the frame is at least as long as a hello of version 2, and has another version than ours."""
+    layout = LAYOUTS[Hello]
+    if len(frame) < layout.offset("instruments") or frame[0] != layout.code:
+        return False
+    version_start = layout.offset("version")
+    version_end = version_start + layout.width("version")
+    return int.from_bytes(frame[version_start:version_end], "little") != PROTOCOL_VERSION
+
+
+def _hello_of_our_length(frame: bytes) -> bytes:
+    """Return the frame with the fields of our version: missing fields are 0, and unknown ones are left out."""
+    size = LAYOUTS[Hello].size
+    return frame[:size].ljust(size, b"\0")
 
 
 def decode_all(data: bytes | memoryview) -> Iterator[Message]:

@@ -37,6 +37,8 @@ class Terms:
     max_price: int
     instance: int = 1
     """Number of the pair."""
+    instruments: int = 1
+    """Number of instruments of the whole market, of which an engine may serve a part."""
 
     def hello(self, source: Source) -> Hello:
         """Return this end's hello, with wall and monotonic time read together."""
@@ -49,6 +51,7 @@ class Terms:
             self.max_price,
             wall_ns=time.time_ns(),
             monotonic_ns=time.monotonic_ns(),
+            instruments=self.instruments,
         )
 
     def agree(self, theirs: Hello) -> None:
@@ -89,7 +92,7 @@ def policy_of(number: int) -> str | None:
 
 def _terms_in(hello: Hello) -> dict[str, int]:
     """Return the terms in a hello, by name."""
-    terms = {name: getattr(hello, name) for name in ("version", "run", "policy", "packing", "max_price")}
+    terms = {name: getattr(hello, name) for name in ("version", "run", "policy", "packing", "max_price", "instruments")}
     _number, instance = untagged(hello.source)
     return {**terms, "instance": instance}
 

@@ -71,7 +71,7 @@ class Gateway:
         self._run_settings = settings
         settings = settings_of_gateway(settings, instance)
         self._settings = settings
-        self._terms = Terms(run, settings.policy, settings.packing, settings.max_price, instance)
+        self._terms = Terms(run, settings.policy, settings.packing, settings.max_price, instance, settings.instruments)
         self._engine = engine
         self._reporter = reporter
         self._outbox = Outbox(reporter)

@@ -92,7 +92,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "01302020.NASDAQ_ITCH50").write_bytes(
         itch([Event("add", 1, BID, 5_000_000, 10)]).replace(b"TEST", b"AAPL")
     )
-    for name in ("tape.bin", "orders.bin", "mixed.bin"):
+    for name in ("tape.bin", "orders.bin", "mixed.bin", "market.bin"):
         assert CliRunner().invoke(main, ["tape", "--orders", "1000", "--output", str(folder / name)]).exit_code == 0
     return folder
 

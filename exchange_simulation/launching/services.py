@@ -301,7 +301,7 @@ def open_subscriber(
 
 def _terms(name: str, settings: RunSettings, instance: int) -> Terms:
     """Return the terms of a session, on which gateway and engine must agree."""
-    return Terms(run_id(name), settings.policy, settings.packing, settings.max_price, instance)
+    return Terms(run_id(name), settings.policy, settings.packing, settings.max_price, instance, settings.instruments)
 
 
 def _session_of_journal(

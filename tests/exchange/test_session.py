@@ -8,17 +8,21 @@ import time
 import pytest
 
 from exchange.instances import INSTANCES, named, tagged
-from exchange.messages import PROTOCOL_VERSION, decode, encode
+from exchange.instruments import MAX_INSTRUMENTS
+from exchange.messages import PROTOCOL_VERSION, Hello, decode, encode, read
 from exchange.meters import Source
 from exchange.session import Disagreement, Terms, source_of
 
 TERMS = Terms(run=0xFEED, policy="price-time", packing=4, max_price=999)
+BYTES_OF_HELLO_2 = 33
+"""The length of a hello of version 2, with its type byte."""
 
 DIFFERENCES = [
     ({"run": 0xBEEF}, "--run 000000000000beef, this end with 000000000000feed"),
     ({"policy": "exact-price"}, "--policy exact-price, this end with price-time"),
     ({"packing": 8}, "--packing 8, this end with 4"),
     ({"max_price": 998}, "--max-price 998, this end with 999"),
+    ({"instruments": 100}, "--instruments 100, this end with 1"),
 ]
 
 
@@ -32,6 +36,7 @@ def test_a_hello_carries_the_terms_and_both_clocks():
     assert hello.policy == 1
     assert hello.packing == 4
     assert hello.max_price == 999
+    assert hello.instruments == 1
     assert wall_before_ns <= hello.wall_ns <= time.time_ns()
     assert monotonic_before_ns <= hello.monotonic_ns <= time.monotonic_ns()
     assert decode(encode(hello)) == hello
@@ -57,16 +62,41 @@ def test_another_protocol_version_is_a_disagreement():
         TERMS.agree(hello)
 
 
+@pytest.mark.parametrize("version", [2, PROTOCOL_VERSION + 1])
+def test_a_hello_of_another_version_is_refused_with_the_version_whatever_its_length(version):
+    whole_hello = encode(TERMS.hello(Source.ENGINE)._replace(version=version))
+    hello_of_version = whole_hello[:BYTES_OF_HELLO_2] if version == 2 else whole_hello + b"new"
+    hello = read(hello_of_version)
+    assert isinstance(hello, Hello)
+    with pytest.raises(Disagreement) as refused:
+        TERMS.agree(hello)
+    assert str(refused.value) == (
+        f"engine was started with protocol version {version}, this end with {PROTOCOL_VERSION}: give both the same"
+    )
+
+
+def test_a_hello_of_our_version_with_another_length_is_a_foreign_frame():
+    hello = encode(TERMS.hello(Source.ENGINE))
+    assert read(hello[:-1]) is None
+    assert read(hello + b"x") is None
+
+
+def test_less_than_the_shortest_hello_is_a_foreign_frame():
+    hello = encode(TERMS.hello(Source.ENGINE)._replace(version=2))
+    assert read(hello[: BYTES_OF_HELLO_2 - 1]) is None
+
+
 def test_the_clocks_of_two_hellos_may_differ():
     TERMS.agree(TERMS.hello(Source.ENGINE)._replace(wall_ns=0, monotonic_ns=2**63))
 
 
 def test_the_widest_terms_fit_a_hello():
-    widest = Terms(run=2**64 - 1, policy="exact-price", packing=1_000, max_price=65_534)
+    widest = Terms(run=2**64 - 1, policy="exact-price", packing=1_000, max_price=65_534, instruments=MAX_INSTRUMENTS)
     hello = decode(encode(widest.hello(Source.REPORTER)))
     assert hello.run == 2**64 - 1
     assert hello.packing == 1_000
     assert hello.max_price == 65_534
+    assert hello.instruments == MAX_INSTRUMENTS
 
 
 def test_an_unknown_source_is_a_disagreement():

@@ -41,7 +41,9 @@ class Engine(Link):
     url = "scripted://engine"
 
     def __init__(self, settings: RunSettings) -> None:
-        self._terms = Terms(RUN, settings.policy, settings.packing, settings.max_price)
+        self._terms = Terms(
+            RUN, settings.policy, settings.packing, settings.max_price, instruments=settings.instruments
+        )
         self._answers: deque[Message] = deque()
         self.orders: list[Message] = []
         self.bytes_of_orders = StreamChecksum()

@@ -103,7 +103,7 @@ def test_between_threads_every_order_is_sent_and_answered(
 ) -> None:
     monkeypatch.setattr("gateway.service.Completion", partial(Completion, capacity=1 << 9))  # small, so that it grows
     settings = RunSettings(**{"timeout_s": PATIENCE_S, "sampling_interval": 100, **settings})
-    terms = Terms(RUN, settings.policy, settings.packing, settings.max_price)
+    terms = Terms(RUN, settings.policy, settings.packing, settings.max_price, instruments=settings.instruments)
     until_ns = time.monotonic_ns() + int(PATIENCE_S * SECOND)
     engine_url = link.format(f"gateway-run-{settings.orders}-engine")
     reporter_url = link.format(f"gateway-run-{settings.orders}-reporter")

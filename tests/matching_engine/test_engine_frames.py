@@ -32,7 +32,7 @@ ORDER = encode(Order(1, ASK, 500, 10))
 CANCEL = encode(Cancel(1))
 FOREIGN = {
     "nothing": b"",
-    "hello": encode(Hello(1, 2, 1, 0, 1, 999, 3, 4)),
+    "hello": encode(Hello(1, 2, 1, 0, 1, 999, 3, 4, 1)),
     "end": encode(End(1, 2, 3, 4)),
     "trade": encode(Trade(1, 500, 1)),
     "ten bytes of throughput": encode(Throughput(1, 2)),
@@ -272,7 +272,7 @@ def test_warming_up_leaves_nothing_to_compile_and_the_book_unchanged(with_ids):
     before = state_of(book)
     engine.warm()
     assert state_of(book) == before
-    compiled = kernels.handler(exact=False, keeps_ids=with_ids, packed=False, shared=False)
+    compiled = kernels.handler(exact=False, keeps_ids=with_ids, packed=False, shared=False, several=None)
     signatures = len(compiled.signatures)
     handled(engine, [encode(Order(order_id, ASK, 500, 1)) for order_id in range(9)])
     assert signatures > 0

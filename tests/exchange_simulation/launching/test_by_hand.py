@@ -217,6 +217,18 @@ def test_a_disagreement_names_the_options_and_fails_at_both_ends(by_hand: ByHand
     assert "gateway was started with --policy price-time, this end with exact-price" in output["engine"].err
 
 
+@pytest.mark.long
+def test_different_numbers_of_instruments_are_named_and_fail_at_both_ends(by_hand: ByHand) -> None:
+    by_hand.start("reporter", "--timeout", 1)
+    by_hand.start("engine", "--timeout", 20)
+    by_hand.start("gateway", "--instruments", 5, "--timeout", 20)
+    output = by_hand.end()
+    assert output["gateway"].code == 2
+    assert output["engine"].code == 1
+    assert "engine was started with --instruments 1, this end with 5: give both the same" in output["gateway"].err
+    assert "gateway was started with --instruments 5, this end with 1: give both the same" in output["engine"].err
+
+
 def test_streams_that_exist_are_not_overwritten(by_hand: ByHand, tmp_path: Path) -> None:
     taken = tmp_path / "elsewhere" / "first" / "orders.bin"
     taken.parent.mkdir(parents=True)
