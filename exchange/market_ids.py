@@ -14,6 +14,10 @@ from __future__ import annotations
 NUMBER_BITS = 27
 HIGHEST_NUMBER = (1 << NUMBER_BITS) - 1
 """The highest number of a gateway's order, and so the most orders of each of several gateways."""
+OPENING_GATEWAY = 31
+"""Stands before the ids of orders that are in the book before a run (--opening). Gateways have lower numbers."""
+LEAST_OPENING_ID = OPENING_GATEWAY << NUMBER_BITS
+"""The ids of a run's own orders are lower."""
 
 
 def market_id(gateway: int, number: int) -> int:

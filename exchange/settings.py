@@ -28,7 +28,7 @@ from exchange.declared import (
 )
 from exchange.instances import MAX_ENGINES, MAX_GATEWAYS, MAX_PAIRS, MAX_SUBSCRIBERS, named
 from exchange.instruments import MAX_INSTRUMENTS, check_instruments
-from exchange.market_ids import HIGHEST_NUMBER
+from exchange.market_ids import HIGHEST_NUMBER, LEAST_OPENING_ID
 from exchange.order_mix import OrderMix, check_mix
 from exchange.workload import (
     MAX_PRICE,
@@ -430,6 +430,16 @@ class RunSettings:
         metavar="DIR",
     )
     """The folder for the engines' input journals; None for the run's own folder where it recovers, else no journal."""
+    opening: str | None = setting(
+        default=None,
+        check=Text("a tape, or None"),
+        option="--opening",
+        commands=RUN | ENGINE,
+        heading="Engine",
+        help="Put the orders of this tape into the book before the first order of the run.",
+        metavar="FILE",
+    )
+    """The tape whose orders the book has before the run; None for an empty book."""
     sync: str = setting(
         default="batch",
         check=OneOfWords(SYNCS),
@@ -500,6 +510,7 @@ class RunSettings:
         if self.window is not None and self.window < self.packing:
             raise BadSetting("window", self.window, f"at least the packing, {self.packing}")
         self._check_instruments()
+        self._check_opening()
         self._check_market()
         self._check_cpus()
         self._check_market_data()
@@ -573,6 +584,24 @@ class RunSettings:
             if reason:
                 raise BadSetting("instruments", self.instruments, f"1 with {option}: {reason}")
         check_instruments(self.instruments, self.max_price)
+
+    def _check_opening(self) -> None:
+        """BadSetting if the book has orders before the run, and another setting does not go together with that."""
+        if self.opening is None:
+            return
+        reasons = {
+            "--gateways": self.gateways > 1 and "trades of opening orders would be told to no gateway",
+            "--engines": self.engines > 1 and "each engine would have the opening orders of all instruments",
+            "--standby": self.standby and "a journal begins with an empty book",
+            "--recover": self.recover and "a journal begins with an empty book",
+            "--journal": self.journal is not None and "a journal begins with an empty book",
+            "--hosts": self.hosts is not None and "the tape is a file of this host",
+        }
+        for option, reason in reasons.items():
+            if reason:
+                raise BadSetting("opening", self.opening, f"no file with {option}: {reason}")
+        if self.orders is not None and self.orders >= LEAST_OPENING_ID:
+            raise BadSetting("orders", self.orders, f"less than {LEAST_OPENING_ID}, the least id of opening orders")
 
     def _check_market_data(self) -> None:
         if not self.subscribers:

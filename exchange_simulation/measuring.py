@@ -143,6 +143,7 @@ class OptionsOfArms(TypedDict, total=False):
     recover: bool
     standby: bool
     journal: str
+    opening: str
     sync: str
     pairs: int
     reporters: int

@@ -56,6 +56,11 @@ KINDS = (
     type=click.IntRange(1, MAX_INSTRUMENTS),
     help="Number of instruments, as in the run.  [default: what the orders name]",
 )
+@click.option(
+    "--opening",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Put the orders of this tape into the book first, as in the run.",
+)
 @options_for("capacity", "with_ids", "policy", "max_price")
 @json_option
 def command(
@@ -64,6 +69,7 @@ def command(
     gateways: int | None,
     quotes_to: str,
     instruments: int | None,
+    opening: Path | None,
     capacity: int | None,
     with_ids: bool,
     policy: str,
@@ -82,7 +88,9 @@ def command(
     }
     if quotes_to != "all" and gateways is None:
         raise click.UsageError("--quotes-to is for the orders of several gateways: give --gateways, too")
-    figures = _match(tape, answers, gateways, instruments, get_quotes=quotes_to == "all", **book)
+    if opening is not None and gateways is not None:
+        raise click.UsageError("--opening does not go together with --gateways, as in a run: leave one out")
+    figures = _match(tape, answers, gateways, instruments, opening, get_quotes=quotes_to == "all", **book)
     _show(figures, as_json)
     requests = figures["cancels"] + figures["replaces"]
     if requests and not with_ids:
@@ -90,13 +98,21 @@ def command(
 
 
 def _match(
-    tape: Path, answers: Path | None, gateways: int | None, instruments: int | None, *, get_quotes: bool, **book: Any
+    tape: Path,
+    answers: Path | None,
+    gateways: int | None,
+    instruments: int | None,
+    opening: Path | None,
+    *,
+    get_quotes: bool,
+    **book: Any,
 ) -> dict[str, Any]:
     """Match the tape; return counts, checksums, speed. UserError if tape, output or a book setting is wrong."""
     from exchange.checksum import StreamChecksum
     from exchange.messages import MalformedMessage
     from exchange_simulation.launching.answers_of_gateways import AnswersOfGateways, check_gateways_on
     from exchange_simulation.launching.files import whole_file
+    from exchange_simulation.launching.opening import fill_book_of, needs_ids, read_opening
     from matching_engine.engine import MatchingEngine
     from matching_engine.order_book import OrderBook
     from matching_engine.tape import match_tape
@@ -104,6 +120,10 @@ def _match(
     if answers is not None and os.path.exists(answers) and answers.samefile(tape):
         raise UserError(f"--answers {answers} is the tape itself: choose another file")
     orders = _read(tape)
+    opening_orders = None
+    if opening is not None:
+        opening_orders = read_opening(opening)
+        book["with_ids"] = book["with_ids"] or needs_ids(opening, opening_orders)
     checksum = StreamChecksum()
     by_gateway = None
     try:
@@ -111,6 +131,8 @@ def _match(
         is_shared = gateways is not None
         engine = MatchingEngine(OrderBook(**book, instruments=books if books > 1 else None), is_shared=is_shared)
         engine.warm()
+        if opening is not None and opening_orders is not None:
+            fill_book_of(engine, opening, opening_orders)
         with contextlib.ExitStack() as files:
             file = None
             if gateways is not None:

@@ -73,6 +73,8 @@ def command(
         _refuse_reporters_elsewhere(settings)
     if events and not settings.record:
         raise click.UsageError("--events needs the streams of orders and answers: give --record too")
+    if events and settings.opening is not None:
+        raise click.UsageError("--events has no tables of orders from before the run: leave --events or --opening out")
     gate = _gate(slo, settings, GateFiles(junit, markdown))
     exit_code = run(
         settings,

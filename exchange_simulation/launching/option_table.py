@@ -122,6 +122,7 @@ NOTATIONS: dict[str, SettingType[Any] | click.ParamType[Any]] = {
     "tape": click.Path(dir_okay=False),
     "hosts": click.Path(dir_okay=False),
     "journal": click.Path(file_okay=False),
+    "opening": click.Path(dir_okay=False),
     "cpus": Cpus(),
 }
 """Types of settings with a notation of their own. The type of every other setting follows from its check."""

@@ -123,8 +123,8 @@ def open_engine(
     _check_market_data_url(settings, market_data_url)
     if salvage and not settings.journal:
         raise UserError("--salvage goes on with a journal: say which with --journal DIR")
-    gateway = listen(url, link_token(name, url))
     engine = _engine(settings, capacity, with_ids)
+    gateway = listen(url, link_token(name, url))
     session = None
     if settings.journal:
         try:
@@ -143,7 +143,7 @@ def open_engine(
     if market_data_url is not None:
         from matching_engine.market_data.service import PublishingEngineService
 
-        publishing = _publishing_engine(settings, capacity, with_ids)
+        publishing = _publishing_engine(engine, settings)
         publishing_service = PublishingEngineService(
             publishing,
             terms,
@@ -208,7 +208,7 @@ def open_shared_engine(
     if market_data_url is not None:
         from matching_engine.market_data.service import PublishingSharedEngineService
 
-        publishing = _publishing_engine(settings, capacity, with_ids)
+        publishing = _publishing_engine(_engine(settings, capacity, with_ids), settings)
         publishing_service = PublishingSharedEngineService(
             publishing,
             _terms(name, settings, instance),
@@ -260,11 +260,14 @@ def _market_data_pattern(url: str) -> Pattern:
     return transport_of(scheme_of(url)).market_data_pattern
 
 
-def _publishing_engine(settings: RunSettings, capacity: int | None, with_ids: bool) -> PublishingEngine:
+def _publishing_engine(engine: MatchingEngine, settings: RunSettings) -> PublishingEngine:
+    """Return an engine with the same book that publishes market data."""
     from matching_engine.market_data.feed import PublishingEngine
 
-    book = _engine(settings, capacity, with_ids).book
-    return PublishingEngine(book, settings.depth, is_shared=settings.is_market)
+    publishing = PublishingEngine(engine.book, settings.depth, is_shared=settings.is_market)
+    if settings.opening is not None:
+        publishing.feed.begin_with_book()
+    return publishing
 
 
 def open_subscriber(
@@ -370,10 +373,23 @@ def _listen_soon(name: str, url: str, timeout_s: float) -> Link:
 
 
 def _engine(settings: RunSettings, capacity: int | None, with_ids: bool) -> MatchingEngine:
+    """Return an engine whose book has the opening's orders, if there is one. UserError if it cannot take them."""
+    finds_orders = with_ids or settings.names_orders
+    if settings.opening is None:
+        return _engine_with_empty_book(settings, capacity, finds_orders)
+    from exchange_simulation.launching.opening import fill_book_of, needs_ids, read_opening
+
+    path = Path(settings.opening)
+    opening = read_opening(path)
+    engine = _engine_with_empty_book(settings, capacity, finds_orders or needs_ids(path, opening))
+    fill_book_of(engine, path, opening)
+    return engine
+
+
+def _engine_with_empty_book(settings: RunSettings, capacity: int | None, finds_orders: bool) -> MatchingEngine:
     from matching_engine.engine import MatchingEngine
     from matching_engine.order_book import OrderBook
 
-    finds_orders = with_ids or settings.names_orders
     instruments = None if settings.instruments == 1 else settings.instruments
     book = OrderBook(settings.max_price, settings.policy, capacity, finds_orders, instruments)
     return MatchingEngine(book, settings.packing, is_shared=settings.is_market)

@@ -84,6 +84,14 @@ class MarketDataFeed:
         """True with depth, if orders have come since it was published."""
         return self.with_depth and self.read_ns != self._depth_read_ns
 
+    def begin_with_book(self) -> None:
+        """Take the depth of a book that has orders already as published: the first snapshot has it."""
+        if not self.with_depth:
+            return
+        read_depth = depth_reader(several=self._book.several)
+        for instrument in range(self._instruments):
+            read_depth(self._book.arena, self._book.index, instrument, self._published_depths[instrument])
+
     def take(self, frames: FrameBatch) -> None:
         """Move all records into frames, none of which divides a record. The batch is empty before."""
         if self._may_have_other_depth:

@@ -68,11 +68,16 @@ class RecordedRun:
     def of(cls, folder: Path, experiment: str, run: str, spool: SpoolTables) -> RecordedRun:
         """Return the run in `folder`, with the engine's settings of its run.json."""
         settings_of_old_runs = {"policy": "price-time", "max_price": 999, "gateways": 1, "quotes_to": "all"}
-        settings_of_old_runs |= {"instruments": 1, "engines": 1}
+        settings_of_old_runs |= {"instruments": 1, "engines": 1, "opening": None}
         engine = settings_of_old_runs | read_record(folder / "run.json", RunRecord)["settings"]
         if engine["engines"] > 1:
             raise ValueError(
                 f"{folder} has {engine['engines']} engines: there are tables of events for one engine only"
+            )
+        if engine["opening"] is not None:
+            raise ValueError(
+                f"{folder} has trades with orders of {engine['opening']}, from before the run: there are no tables of "
+                f"events of such a run"
             )
         return cls(
             folder=folder,
