@@ -228,8 +228,14 @@ class Connection(ServerStream):
             if control is not None:
                 return control
             if is_late:
-                raise BadAddress(f"{self._server.place} is no NATS server: it sent no {expected} in time")
+                raise self._sent_nothing(expected)
             self.sleep(time.monotonic_ns() + RETRY_NS, readable=True)
+
+    def _sent_nothing(self, expected: str) -> BadAddress:
+        """The error of something that did not come in time, from a server that introduced itself or did not."""
+        if self.info:
+            return BadAddress(f"the NATS server at {self._server.place} sent no {expected} within {ANSWER_S:g} s")
+        return BadAddress(f"{self._server.place} is no NATS server: it sent no {expected} in time")
 
     def in_words(self, error: Control) -> str:
         """The text of an error that the server reported, with what to do if we know it."""

@@ -61,19 +61,32 @@ FROM_NOW_ON: Answer = {"deliver_policy": "new"}
 FROM_THE_FIRST: Answer = {"deliver_policy": "all"}
 
 
+class NoJetStream(BadAddress):
+    """The server was started without JetStream."""
+
+
 class JetStreamApi:
     """Questions to the server's JetStream, over a connection without subscriptions to frames."""
 
     def __init__(self, connection: Connection, inbox: str) -> None:
         self._connection = connection
-        self.inbox = inbox
-        connection.write(f"SUB {inbox} {API_SUBSCRIPTION}\r\n".encode())
+        self._inbox = inbox
+        self.mark_subject = f"{inbox}.mark"
+        """The subject of answers that are no answer to `ask`."""
+        self._asked = 0
+        connection.write(f"SUB {inbox}.* {API_SUBSCRIPTION}\r\n".encode())
 
     def ask(self, subject: str, question: Answer) -> Answer:
-        """Return the answer; it has an `error` if the server refuses. BadAddress if there is no JetStream."""
-        control = self._connection.request(f"{API}.{subject}", json.dumps(question).encode(), self.inbox)
+        """Return the answer; it has an `error` if the server refuses.
+
+        NoJetStream if there is none; BadAddress if the server does not answer in time.
+        Each question has a subject of its own for its answer, so an answer that comes late is not taken for the next.
+        """
+        self._asked += 1
+        reply_to = f"{self._inbox}.{self._asked}"
+        control = self._connection.request(f"{API}.{subject}", json.dumps(question).encode(), reply_to)
         if control is None:
-            raise BadAddress(
+            raise NoJetStream(
                 f"the NATS server at {self._connection.place} has no JetStream, which delivery=durable needs: "
                 "start it with --jetstream"
             )
@@ -93,7 +106,7 @@ class JetStreamApi:
         """Return the names of the streams with these subjects; empty if the server has no JetStream."""
         try:
             answer = self.ask("STREAM.NAMES", {"subject": subjects})
-        except BadAddress:
+        except NoJetStream:
             return []
         return answer.get("streams") or []
 
@@ -344,7 +357,7 @@ class JetStreamCarrier(CoreCarrier):
                 f"the NATS server at {self._sender.place} did not keep a message: "
                 f"{reason_of(json.loads(control.payload))}"
             )
-        elif control.operation == "MSG" and control.words[0] == self._api.inbox:
+        elif control.operation == "MSG" and control.words[0] == self._api.mark_subject:
             self._handle_mark(json.loads(control.payload))
 
     def ask_for_mark(self) -> None:
@@ -352,7 +365,7 @@ class JetStreamCarrier(CoreCarrier):
         self.mark_is_due = True
         self.next_ns = 1 << 62
         question = f"{API}.CONSUMER.INFO.{self._stream}.{self._consumer}"
-        self._sender.write(f"PUB {question} {self._api.inbox} 0\r\n\r\n".encode())
+        self._sender.write(f"PUB {question} {self._api.mark_subject} 0\r\n\r\n".encode())
 
     def _handle_mark(self, answer: Answer) -> None:
         """Note whether all that the stream has for us has come; else ask again soon."""

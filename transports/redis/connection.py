@@ -55,6 +55,8 @@ class RedisConnection(ServerStream):
         self._server = server
         self.facts: dict[str, Any] = {}
         """The server's answer to HELLO: server, version, mode, role."""
+        self._answers_due = 0
+        """Answers to `ask` that have not come. More than one if the server was too slow with an earlier one."""
 
     @classmethod
     def open(cls, address: Address, until_ns: int, arrays: tuple[Longs, Bytes, Bytes] | None = None) -> RedisConnection:
@@ -122,13 +124,17 @@ class RedisConnection(ServerStream):
             )
 
     def ask(self, *words: str | bytes) -> Any:
-        """Send a command, and return the answer. Use it only while no other answer is due.
+        """Send a command, and return the answer. Use it only while no answer to another call than `ask` is due.
 
-        BadAddress if the server refuses, or does not answer in time.
+        BadAddress if the server refuses, or does not answer in time. A late answer is dropped by the next call.
         """
         self.write(command(*words))
+        self._answers_due += 1
+        answer = None
         try:
-            answer = self.await_value()
+            while self._answers_due:
+                answer = self.await_value()
+                self._answers_due -= 1
         except NoResp as error:
             raise self.no_redis(error) from error
         if isinstance(answer, ErrorReply):
@@ -148,8 +154,14 @@ class RedisConnection(ServerStream):
             if value is not NOTHING:
                 return value
             if is_late:
-                raise BadAddress(f"{self._server.place} is no Redis server: it sent no answer in time")
+                raise self._no_answer()
             self.sleep(time.monotonic_ns() + RETRY_NS)
+
+    def _no_answer(self) -> BadAddress:
+        """The error of an answer that did not come in time, from a server that introduced itself or did not."""
+        if self.facts:
+            return BadAddress(f"the Redis server at {self._server.place} sent no answer within {ANSWER_S:g} s")
+        return BadAddress(f"{self._server.place} is no Redis server: it sent no answer in time")
 
     def next_value(self) -> Any:
         """Take the next value that is no frame; NOTHING if it has not come as a whole. NoResp if it is none."""

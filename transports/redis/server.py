@@ -106,10 +106,12 @@ class RedisProbe:
     def __init__(self, url: str, token: str) -> None:
         self._connection = RedisConnection.open(Address.parse(url, token), time.monotonic_ns() + PATIENCE_NS)
         self._keys_of_run = f"exchange:{quote(token, safe='')}:*"
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        return {"product": PRODUCT, "version": self._connection.facts.get("version"), "sync": self._sync()}
+        self.facts: dict[str, Any] = {
+            "product": PRODUCT,
+            "version": self._connection.facts.get("version"),
+            "sync": self._sync(),
+        }
+        """They are asked for once: at the end of a run the server may not answer any more."""
 
     def _sync(self) -> str:
         """When the server syncs its streams to the disk: always, everysec or no; `off` if it keeps no file of them."""

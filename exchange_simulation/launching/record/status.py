@@ -31,7 +31,7 @@ def judge(
     """
     partial = list(_reasons_for_partial(outcome))
     if partial:
-        return "partial", _with_order_counts(outcome, partial)
+        return "partial", _with_order_counts(outcome, partial + _failed_look_at_broker(outcome))
     invalid = list(_reasons_for_invalid(outcome))
     if invalid:
         return "invalid", invalid
@@ -73,6 +73,17 @@ def _reasons_for_partial(outcome: RunOutcome) -> Iterator[str]:
             for session in result.sessions:
                 if session.dropped:
                     yield f"the {name} dropped {named('gateway', session.gateway)}: {session.dropped}"
+
+
+def _failed_look_at_broker(outcome: RunOutcome) -> list[str]:
+    """Return why the broker did not say how deep its queues are; empty if it did, or if there is no broker.
+
+    A broker that stalls is noticed in this way only: each component reports that its peer said nothing.
+    """
+    if not outcome.broker or "last_look" not in outcome.broker:
+        return []
+    _, _, sentence = outcome.broker["last_look"].partition(": ")
+    return [f"a look at the broker's queues failed: {sentence}"]
 
 
 def _reasons_for_invalid(outcome: RunOutcome) -> Iterator[str]:

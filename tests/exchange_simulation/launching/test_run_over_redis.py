@@ -29,6 +29,20 @@ def test_the_same_seed_gives_the_same_streams_over_redis(
     assert record["components"]["broker"]["cpu_s"] > 0
 
 
+@pytest.mark.long
+def test_a_redis_server_that_stalls_ends_the_run_with_a_record_that_names_it(running: Callable[..., Running]) -> None:
+    words = ("--no-page", "--transport", "redis?kind=stream", "--rate", 1000, "--orders", 40_000, "--timeout", 8)
+    run = running(*words).wait_until_under_way()
+    server = next(process for process in run.family() if process.name() == "redis-server")
+    server.suspend()
+    finished = run.finish()
+    assert finished.code == 1
+    assert "Traceback" not in finished.err
+    assert finished.record["status"] == "partial"
+    reasons = finished.record["reasons"]
+    assert any("the Redis server at 127.0.0.1" in reason and "sent no answer" in reason for reason in reasons), reasons
+
+
 def test_a_killed_redis_server_ends_the_run_with_a_record_that_names_it(running: Callable[..., Running]) -> None:
     run = running("--no-page", "--transport", "redis", "--rate", 2000, "--orders", 40_000).wait_until_under_way()
     servers = [process for process in run.family() if process.name() == "redis-server"]

@@ -7,13 +7,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.transports.conftest import TOKEN, carry, deadline_ns, greet, joined, serve_links_until
 from transports.base import Address, BadAddress, Link, Pattern, PeerGone
 from transports.declaration import BreakableServer, RunningBroker, Where
 from transports.frames import FrameBatch
-from transports.nats import jetstream
+from transports.nats import connection, jetstream
 from transports.nats.connection import PASSWORD
 from transports.nats.jetstream import WINDOW, JetStreamCarrier
 from transports.nats.link import NatsLink
@@ -167,6 +168,24 @@ def test_a_server_without_jetstream_is_refused_in_words(tmp_path: Path, monkeypa
             listen(f"{running.url}?delivery=durable", TOKEN)
         with joined(running.url), probing(running) as probe:
             assert probe.depth() == {}
+
+
+def test_an_answer_that_came_too_late_is_not_taken_for_the_next_question_s(
+    own: RunningBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(own.server, PrivateNats)
+    server = psutil.Process(own.server.pid)
+    with joined(f"{own.url}?delivery=durable") as (_, connector), probing(own) as probe:
+        assert connector.send(FrameBatch.of(b"1", b"2", b"3"), 0) == 3
+        assert connector.drain(deadline_ns())
+        server.suspend()
+        with monkeypatch.context() as patience:
+            patience.setattr(connection, "ANSWER_S", 0.05)
+            for _ in range(2):
+                with pytest.raises(BadAddress, match=r"the NATS server at .* sent no answer within 0\.05 s"):
+                    probe.depth()
+        server.resume()
+        assert sorted(probe.depth().values()) == [0, 3]
 
 
 def test_durable_requests_are_refused_with_the_reason(nats: RunningBroker) -> None:

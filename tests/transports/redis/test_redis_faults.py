@@ -11,9 +11,10 @@ import pytest
 
 from tests.broker import is_gone
 from tests.transports.conftest import TOKEN, deadline_ns, joined, serve_links_until
-from transports.base import PeerGone
+from transports.base import Address, BadAddress, PeerGone
 from transports.declaration import BreakableServer, RunningBroker, Where
 from transports.frames import FrameBatch
+from transports.redis import connection
 from transports.redis.connection import PASSWORD
 from transports.redis.server import PrivateRedis, Redis
 from transports.registry import listen
@@ -78,6 +79,24 @@ def test_closed_connections_are_named_at_both_ends(own: RunningBroker) -> None:
         for end in ends:
             with pytest.raises(PeerGone, match="it closed the connection"):
                 serve_links_until(lambda end=end: end.wait(time.monotonic_ns()) or end.receive(FrameBatch()) < 0)
+
+
+def test_an_answer_that_came_too_late_is_not_taken_for_the_next_question_s(
+    own: RunningBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The launcher took the list of a SCAN for the answer to CONFIG GET, and ended with a stack trace."""
+    server = psutil.Process(server_of(own).pid)
+    probe = Redis().probe(own.url, [Address.parse(own.url, TOKEN)])
+    with joined(f"{own.url}?kind=stream"):
+        server.suspend()
+        with monkeypatch.context() as patience:
+            patience.setattr(connection, "ANSWER_S", 0.05)
+            with pytest.raises(BadAddress, match=r"the Redis server at .* sent no answer within 0\.05 s"):
+                probe.depth()
+        assert probe.facts["sync"] == "always"
+        server.resume()
+        assert len(probe.depth()) == 2
+    probe.close()
 
 
 def test_a_server_that_is_gone_is_an_oserror(own: RunningBroker) -> None:
