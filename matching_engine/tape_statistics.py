@@ -87,8 +87,10 @@ def _tally(
     spreads: Longs,
     rejections: Longs,
 ) -> None:
-    """Count the answers. A frame has all answers to one message. The last trade in a frame is the incoming order's.
+    """Count the answers. A frame has all answers to one message.
 
+    A match is two trades of the same volume: one of the resting order, and one of the incoming order. A trade of the
+    incoming order, which is the last one in the frame, is not counted.
     With several instruments, the spread after a message is that of the instrument of the last quote.
     """
     for frame in range(frames):

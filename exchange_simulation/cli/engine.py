@@ -112,6 +112,6 @@ def _heed_launcher(service: RecoveringEngine, events: Events) -> None:
     """
     service.on_refusal = lambda: events.say("refuses")
     service.while_alone = events.hear
-    events.on_known = lambda known: service.finish_for_killed_engine(End(**known))
+    events.on_known = lambda end_of_stream: service.finish_for_killed_engine(End(**end_of_stream))
     if events.known:
         events.on_known(events.known)

@@ -35,10 +35,7 @@ def with_transport_defaults(settings: RunSettings, patterns: Iterable[Pattern] =
         value = getattr(settings, name)
         option = transport.run_settings.get(name)
         if not option and value is not None:
-            lacks = "no such option" if transport.has_broker(scheme) else "no broker"
-            if value in transport.words(name):
-                lacks = f"it in the URL: {with_option(settings.transport, f'{name}={value}')}"
-            raise BadSetting(name, value, f"nothing: {settings.transport} has {lacks}")
+            raise BadSetting(name, value, f"nothing: {settings.transport} {_why_not(settings, name, value)}")
         words = transport.words(option)
         if words and value is None:
             value = words[0]
@@ -56,6 +53,16 @@ def with_transport_defaults(settings: RunSettings, patterns: Iterable[Pattern] =
     patterns_of_market_data = (transport.market_data_pattern,) if settings.subscribers and rules else ()
     _check_url(whole, transport, scheme, (Pattern.PAIR, *patterns, *patterns_of_market_data))
     return whole
+
+
+def _why_not(settings: RunSettings, name: str, value: Any) -> str:
+    """Return why a transport does not take this setting, as the end of a sentence that begins with its URL."""
+    transport = _declared(settings.transport)
+    if value in transport.words(name):
+        return f"has it in the URL: {with_option(settings.transport, f'{name}={value}')}"
+    if transport.has_broker(scheme_of(settings.transport)):
+        return "has no such option"
+    return "has no broker"
 
 
 def _check_url(settings: RunSettings, transport: Transport, scheme: str, patterns: Iterable[Pattern]) -> None:

@@ -36,5 +36,5 @@ def claim_line(claim: Record) -> str:
     sentence = f"{claim['sentence'].removesuffix('.')} ({claim['place']})."
     line = f"{sentence} Seen {seen(claim)}, expected {claim['expected']}: {claim['statistic']}"
     if claim["of_hardware"] and claim["outcome"] == DOES_NOT_HOLD:
-        line += "; this is of the paper's hardware"
+        line += "; this claim is about the paper's hardware"
     return line
