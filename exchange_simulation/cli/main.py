@@ -116,12 +116,12 @@ class Subcommands(LoadingGroup):
         try:
             return super().invoke(ctx)
         except ModuleNotFoundError as error:
-            from exchange_simulation.launching.errors import advice_on_missing
+            from exchange_simulation.launching.errors import UserError, advice_on_missing
 
             sentence = advice_on_missing(error)
             if sentence is None:
                 raise
-            raise click.ClickException(sentence) from error
+            raise UserError(sentence) from error
         except ImportError as error:
             if error.name != "numba":
                 raise

@@ -26,6 +26,7 @@ def without(tmp_path: Path) -> str:
     ("words", "extra"),
     [
         (("compare", "--dry-run"), "report"),
+        (("compare", "--transports", "zeromq,nats"), "report"),
         (("spark", "summary", "."), "spark"),
         (("serve", "--results", "."), "serve"),
     ],
@@ -34,7 +35,7 @@ def test_a_command_that_needs_an_extra_names_it_before_it_measures(
     words: tuple[str, ...], extra: str, without: str
 ) -> None:
     outcome = exchange(*words, PYTHONPATH=without)
-    assert outcome.code == 1
+    assert outcome.code == 2, outcome.err
     assert f"pip install 'exchange-simulation[{extra}]'" in outcome.err
 
 
