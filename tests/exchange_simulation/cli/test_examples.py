@@ -60,6 +60,7 @@ ELSEWHERE = {
     "spark samples",
     "spark prepare",
     "spark submit",
+    "spark server",
 }
 """On other hosts, of a broker that stays, after a death, or slow to start: other tests run these."""
 GROUPS = {"hosts", "results", "spark", "tape"}

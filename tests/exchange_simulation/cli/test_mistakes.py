@@ -172,8 +172,8 @@ def test_a_read_only_results_directory_is_named(tmp_path: Path) -> None:
         (encode(Order(1, 1, 500, 1)) * 2 + b"\x01\x02", "truncated: 2 of 10 bytes at offset 20"),
         (
             encode(Order(1, 1, 500, 1)) + b"\x63" + bytes(9),
-            "type byte 99, where 1 (order), 10 (cancel), 14 (typed order), 15 (replace request) or "
-            "17 (cancel request) goes at offset 10",
+            "type byte 99, where 1 (order), 10 (cancel), 14 (typed order), 15 (replace request), "
+            "17 (cancel request) or 18 (instrument order) goes at offset 10",
         ),
     ],
 )

@@ -82,11 +82,23 @@ def json_in_twelve_digits(text: str) -> Any:
     return json.loads(text, parse_float=lambda number: float(f"{float(number):.12g}"))
 
 
+def without_later_metrics(said: Any, said_then: Any) -> Any:
+    """Leave out metrics of which the version of that time knew nothing: of its runs they are all null."""
+    if not isinstance(said, list):
+        return said
+    for arm, arm_then in zip(said, said_then, strict=True):
+        later = arm.get("metrics", {}).keys() - arm_then.get("metrics", {}).keys()
+        for metric in later:
+            assert set(arm["metrics"].pop(metric).values()) == {None}, metric
+    return said
+
+
 @pytest.mark.parametrize("name", AS_JSON)
 def test_a_recorded_folder_says_what_it_said_to_the_version_that_made_it(name: str, results: Path, reported: Path):
     then = json_in_twelve_digits((HERE / "said.json").read_text())[name]
     done = CliRunner().invoke(main, words_in(AS_JSON[name], reported if name.startswith("report ") else results))
-    assert (done.exit_code, json_in_twelve_digits(done.stdout)) == (then["code"], then["said"])
+    said = without_later_metrics(json_in_twelve_digits(done.stdout), then["said"])
+    assert (done.exit_code, said) == (then["code"], then["said"])
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from exchange_simulation.messaging.streams import (
 from tests.exchange_command import exchange_in_process
 
 DE_SPSC = benchmark_of("de-spsc")
+NO_SETUPS: Any = SimpleNamespace(of=lambda _cell: None)
+"""Stands for the setups of networks, since these tests measure nothing."""
 
 
 def lengthened(monkeypatch: pytest.MonkeyPatch, enough: int, **given: int | None) -> tuple[int, dict[str, Any]]:
@@ -36,7 +39,7 @@ def lengthened(monkeypatch: pytest.MonkeyPatch, enough: int, **given: int | None
 
     monkeypatch.setattr(cell_turns, "measure", measure)
     cell = Cell("memory", {"size_bytes": 8}, {"timeout_s": 1.0, **given})
-    long_cell, record = cell_turns._long_enough(DE_SPSC, cell, None)  # type: ignore[arg-type]
+    long_cell, record = cell_turns._long_enough(DE_SPSC, cell, NO_SETUPS)
     return long_cell.times_longer, record["figures"]
 
 
@@ -77,7 +80,7 @@ def lengthened_sample(monkeypatch: pytest.MonkeyPatch, first_reply_s: float) -> 
 
     monkeypatch.setattr(cell_turns, "measure", measure)
     cell = Cell("memory", {"size_bytes": 8}, {"sample_s": 0.1, "timeout_s": 1.0})
-    long_cell, record = cell_turns._long_enough(benchmark_of("request-reply"), cell, None)  # type: ignore[arg-type]
+    long_cell, record = cell_turns._long_enough(benchmark_of("request-reply"), cell, NO_SETUPS)
     return long_cell.sample_s, record["reasons"]
 
 
