@@ -207,7 +207,7 @@ def _output(form: str | None, parquet: Path | None) -> Output:
 @click.option("--stop", is_flag=True, help="End the server of these tables.")
 @session_options
 def server(results: Path, tables: str | None, stop: bool, settings: dict[str, str]) -> None:
-    """Keep a Spark warm for the tables in RESULTS: sql, bars, samples and summary then answer in a second or two.
+    """Keep a Spark warm for the tables in RESULTS: sql, bars, samples and summary then start no JVM.
 
     The server ends with Ctrl-C, with --stop, or with the process that started it. Only you can use it.
 
