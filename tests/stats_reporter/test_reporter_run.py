@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from reporter_session import COMPLETION, RUN, TERMS, TIMEOUT_S, TRAFFIC, ScriptedSource
 
 from exchange.messages import (
+    PROTOCOL_VERSION,
     Statistics,
     Throughput,
     Timestamp,
@@ -40,7 +41,7 @@ def test_counts_and_checksums_of_both_sources_agree(session):
 
 def test_hellos_become_session_records(session):
     session.run_to_the_end()
-    terms = {"version": 2, "policy": "price-time", "packing": 1, "max_price": 999}
+    terms = {"version": PROTOCOL_VERSION, "policy": "price-time", "packing": 1, "max_price": 999}
     assert session.payloads("session", "gateway") == [terms]
     assert session.payloads("session", "engine") == [terms]
 
