@@ -118,9 +118,18 @@ class Running:
         )
 
     def wait_until_under_way(self) -> Running:
-        """Wait for the first file in the spool, by which orders are sent. Returns this run."""
-        until(lambda: list(self.results.glob("*/spool/*.jsonl")), "a spool file")
+        """Wait for the first file in the spool, by which orders are sent. Returns this run.
+
+        AssertionError, with the run's own words, if it has ended before.
+        """
+        until(self._has_spool, "a spool file")
         return self
+
+    def _has_spool(self) -> bool:
+        has_spool = any(self.results.glob("*/spool/*.jsonl"))
+        if not has_spool and self._process.poll() is not None:
+            raise AssertionError(f"the run ended before it was under way: {self.finish().err}")
+        return has_spool
 
     @property
     def folder(self) -> Path:

@@ -97,11 +97,15 @@ def assert_others_have_everything(record: dict[str, Any], orders: int) -> None:
         assert by_number[number]["gaps"] == 0
 
 
-@pytest.mark.parametrize("transport", ["zeromq", "nng", pytest.param("shm", marks=pytest.mark.long)])
-def test_a_killed_subscriber_ends_nobody_else(transport: str, running: Callable[..., Running]) -> None:
-    # Over shm it passes alone, and found no spool in time beside the whole suite, so it runs with the long tests.
+@pytest.mark.parametrize("transport", ["zeromq", "nng", "shm"])
+def test_a_killed_subscriber_ends_nobody_else(
+    transport: str, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> None:
+    short_folder = tmp_path_factory.mktemp("run")  # the path of a Unix socket, which shm has, is 107 bytes at most
     load = ("--transport", transport, "--rate", 4000, "--orders", 16_000)
-    run = running("--no-page", "--subscribers", 3, *load).wait_until_under_way()
+    run = Running(short_folder / "results", "--no-page", "--subscribers", 3, *load)
+    request.addfinalizer(run.clear_up)
+    run.wait_until_under_way()
     process_of_subscriber(run, 2).kill()
     finished = run.finish()
     assert finished.code == 1
