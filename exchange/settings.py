@@ -72,6 +72,17 @@ TRANSPORT_SETTINGS = ("amqp_client", "delivery")
 """Settings that only some transports have. Each transport declares their words, and launching/ checks them."""
 
 
+def _refuse_together(setting_name: str, value: object, allowed: str, reasons: Mapping[str, str | bool]) -> None:
+    """BadSetting if the setting stands beside an option that it does not go together with.
+
+    `allowed` is the setting's value that goes with these options. `reasons` has, by option, why the two do not go
+    together if the option is given, and False if it is not.
+    """
+    for option, reason in reasons.items():
+        if reason:
+            raise BadSetting(setting_name, value, f"{allowed} with {option}: {reason}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunSettings:
     """Settings of a run, as run.json's `settings` has them. BadSetting if a value is not allowed.
@@ -543,9 +554,7 @@ class RunSettings:
             "--journal": self.journal is not None and "a journal has one gateway's orders",
             "--work": self.work_s > 0 and "an engine that works has one gateway yet",
         }
-        for option, reason in reasons.items():
-            if reason:
-                raise BadSetting("gateways", self.gateways, f"1 with {option}: {reason}")
+        _refuse_together("gateways", self.gateways, "1", reasons)
         if self.orders is not None and self.orders < self.gateways:
             raise BadSetting("orders", self.orders, f"at least one for each gateway, {self.gateways}")
 
@@ -566,9 +575,7 @@ class RunSettings:
             "--journal": self.journal is not None and "a session at several engines cannot be resumed yet",
             "--work": self.work_s > 0 and "an engine that works has one gateway yet",
         }
-        for option, reason in reasons.items():
-            if reason:
-                raise BadSetting("engines", self.engines, f"1 with {option}: {reason}")
+        _refuse_together("engines", self.engines, "1", reasons)
 
     def _check_instruments(self) -> None:
         """BadSetting if there are several instruments, and another setting does not go together with that."""
@@ -580,9 +587,7 @@ class RunSettings:
             "--recover": self.recover and "a journal has the orders of one book",
             "--journal": self.journal is not None and "a journal has the orders of one book",
         }
-        for option, reason in reasons.items():
-            if reason:
-                raise BadSetting("instruments", self.instruments, f"1 with {option}: {reason}")
+        _refuse_together("instruments", self.instruments, "1", reasons)
         check_instruments(self.instruments, self.max_price)
 
     def _check_opening(self) -> None:
@@ -597,9 +602,7 @@ class RunSettings:
             "--journal": self.journal is not None and "a journal begins with an empty book",
             "--hosts": self.hosts is not None and "the tape is a file of this host",
         }
-        for option, reason in reasons.items():
-            if reason:
-                raise BadSetting("opening", self.opening, f"no file with {option}: {reason}")
+        _refuse_together("opening", self.opening, "no file", reasons)
         if self.orders is not None and self.orders >= LEAST_OPENING_ID:
             raise BadSetting("orders", self.orders, f"less than {LEAST_OPENING_ID}, the least id of opening orders")
 

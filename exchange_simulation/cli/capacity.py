@@ -11,10 +11,11 @@ import click
 from exchange.instances import MAX_GATEWAYS
 from exchange.percentiles import LABELS
 from exchange_simulation.cli.command import Command, configured_values
+from exchange_simulation.cli.participant_options import numbers_option
 from exchange_simulation.cli.trial_options import redo_option, typed_options
 from exchange_simulation.experiments.sweep.keys import shared_options
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.option_types import Count, Listed, Number, Scheme, Seconds
+from exchange_simulation.launching.option_types import Number, Scheme, Seconds
 from exchange_simulation.launching.options import json_option, results_option
 from exchange_simulation.launching.setting_warnings import warn_of_spinning
 from exchange_simulation.launching.typed_settings import run_settings, without_default_rate
@@ -88,14 +89,12 @@ OPTIONS_OF_BENCHMARKS = {
 @click.option(
     "--pause", "pause_s", type=Seconds(0, 3600), default=0.5, show_default=True, help="Seconds between two runs."
 )
-@click.option(
+@numbers_option(
     "--gateways",
     "numbers_of_gateways",
-    type=Listed(Count(1, MAX_GATEWAYS)),
-    default="1",
-    show_default=True,
-    metavar="NUMBER[,...]",
-    help="Numbers of gateways at one engine, which share the rate; each has a search of its own.",
+    1,
+    MAX_GATEWAYS,
+    "Numbers of gateways at one engine, which share the rate; each has a search of its own.",
 )
 @redo_option
 @results_option

@@ -9,8 +9,9 @@ import click
 from exchange.instances import MAX_ENGINES, MAX_GATEWAYS, MAX_SUBSCRIBERS
 from exchange_simulation.cli.command import Command
 from exchange_simulation.cli.gate_options import comparison_gate_options
+from exchange_simulation.cli.participant_options import numbers_option
 from exchange_simulation.cli.trial_options import folder_options, make_or_resume, rate_trial_options
-from exchange_simulation.launching.option_types import Count, Cpus, Listed, Rate, Scheme, Seconds
+from exchange_simulation.launching.option_types import Cpus, Listed, Rate, Scheme, Seconds
 from exchange_simulation.launching.options import json_option, options_for, session_options
 
 
@@ -31,34 +32,14 @@ from exchange_simulation.launching.options import json_option, options_for, sess
     metavar="RATE[,...]",
     help="Offered loads, orders a second, or max.",
 )
-@click.option(
-    "--gateways",
-    "numbers_of_gateways",
-    type=Listed(Count(1, MAX_GATEWAYS)),
-    default="1",
-    show_default=True,
-    metavar="NUMBER[,...]",
-    help="Numbers of gateways at one engine, which share the rate.",
+@numbers_option(
+    "--gateways", "numbers_of_gateways", 1, MAX_GATEWAYS, "Numbers of gateways at one engine, which share the rate."
 )
-@click.option(
-    "--engines",
-    "numbers_of_engines",
-    type=Listed(Count(1, MAX_ENGINES)),
-    default="1",
-    show_default=True,
-    metavar="NUMBER[,...]",
-    help="Numbers of engines, among which --instruments are shared out.",
+@numbers_option(
+    "--engines", "numbers_of_engines", 1, MAX_ENGINES, "Numbers of engines, among which --instruments are shared out."
 )
 @options_for("instruments")
-@click.option(
-    "--subscribers",
-    "numbers_of_subscribers",
-    type=Listed(Count(0, MAX_SUBSCRIBERS)),
-    default="0",
-    show_default=True,
-    metavar="NUMBER[,...]",
-    help="Numbers of subscribers to market data.",
-)
+@numbers_option("--subscribers", "numbers_of_subscribers", 0, MAX_SUBSCRIBERS, "Numbers of subscribers to market data.")
 @rate_trial_options
 @session_options
 @click.option(

@@ -204,7 +204,10 @@ def _path_of(address: Address) -> str:
             "shm:///tmp/exchange; between hosts use zeromq or tcp"
         )
     if len(os.fsencode(path)) > MOST_PATH_BYTES:
-        raise BadAddress(f"{address.url}: the path has over {MOST_PATH_BYTES} bytes, which no Unix socket takes")
+        raise BadAddress(
+            f"{address.url}: the path has over {MOST_PATH_BYTES} bytes, which no Unix socket takes: "
+            f"name a shorter path, or a shorter folder with TMPDIR"
+        )
     return path
 
 

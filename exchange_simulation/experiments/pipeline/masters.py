@@ -1,4 +1,4 @@
-"""Who answers a query: the master that the user names, the warm server of the tables, or a session of our own."""
+"""Chooses what answers a query: the master that the user names, the tables' warm server, or a session of our own."""
 
 from __future__ import annotations
 
