@@ -25,7 +25,6 @@ FILES_THAT_NAME_THEM = {
     "exchange_simulation/messaging/supply_chain/judging.py": "the same",
     "exchange_simulation/experiments/tapes/statistics.py": "a spread in ticks has p10, p50 and p90",
     "exchange_simulation/cli/tape.py": "the same",
-    "exchange_simulation/launching/hosts/one_way.py": "times one way have p50, p90 and max",
 }
 
 

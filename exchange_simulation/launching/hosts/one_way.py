@@ -14,12 +14,11 @@ import numpy as np
 
 from exchange.instances import instance_of, named
 from exchange.json_records import UnusableRecord, check
+from exchange.percentiles import PERCENTS
 from exchange.records import MATCHED, SAMPLE, MatchedPayload, SamplePayload
 from exchange_simulation.launching.hosts.clock_offset import ClockOffset
 from exchange_simulation.launching.lineup import Lineup
 from exchange_simulation.launching.record.reading import damaged, records
-
-PERCENTILES = {"p50": 50.0, "p90": 90.0, "max": 100.0}
 
 
 def one_way_times(folder: Path, lineup: Lineup, clock_of: Callable[[str], ClockOffset | None]) -> dict[str, Any] | None:
@@ -77,5 +76,9 @@ def _sampled_times(folder: Path) -> tuple[dict[tuple[int, int], dict[str, Any]],
 
 
 def _figures(times_us: list[float]) -> dict[str, float]:
-    figures = np.quantile(times_us, [percent / 100 for percent in PERCENTILES.values()], method="inverted_cdf")
-    return dict(zip(PERCENTILES, map(float, figures), strict=True))
+    """Return every percentile of these times, and the longest of them. How many there are stands beside, in `count`."""
+    shares = [percent / 100 for percent in PERCENTS.values()]
+    percentiles = np.quantile(times_us, shares, method="inverted_cdf")
+    figures = dict(zip(PERCENTS, map(float, percentiles), strict=True))
+    figures["max"] = max(times_us)
+    return figures
