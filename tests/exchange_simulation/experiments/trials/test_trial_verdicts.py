@@ -179,6 +179,15 @@ def test_equal_orders_with_different_answers_have_a_caveat(tmp_path: Path) -> No
     assert "the same orders had different answers" in caveats(tmp_path, trial_plan)
 
 
+def test_several_gateways_may_have_different_answers_to_the_same_orders(tmp_path: Path) -> None:
+    """Regression: a comparison of four gateways said not to trust its runs, since the engine's order differs by run."""
+    settings = RunSettings(orders_per_s=1000.0, duration_s=1.0, gateways=4)
+    trial_plan = TrialPlan(arms=(TrialArm("a", "", settings), TrialArm("b", "", settings)), repeats=1, seed=1)
+    for step in trial_plan.steps:
+        put(tmp_path, step, checksums={"orders": "aa", "answers": step.arm.contender})
+    assert "different answers" not in caveats(tmp_path, trial_plan)
+
+
 def test_the_metrics_of_an_absent_component_are_absent(tmp_path: Path) -> None:
     put_all(tmp_path, plan(repeats=1), {"a": [100.0], "b": [100.0]})
     metrics = results(tmp_path, plan(repeats=1))["arms"][0]["metrics"]
