@@ -343,6 +343,7 @@ class PaperRecord(RecordHead):
     quick: bool
     parts: list[PaperPartRecord]
     claims: list[PaperClaimRecord]
+    noise_summary: NotRequired[Record]
     caveats: list[str]
 
 

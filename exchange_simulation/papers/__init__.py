@@ -4,6 +4,7 @@
 |---|---|
 | paper.py | Paper, and the parts that measure it |
 | claims.py | Claim, and the test of all claims of a paper together |
+| readings.py | a figure by repeat, and the noise behind it |
 | statistics.py | what a claim is about: ratios of measured figures, by repeat |
 | amqp.py, mrg.py, zeromq.py, request_reply.py, supply_chain.py | one paper each |
 | catalogue.py | the papers by name, and the list of all their figures and tables |

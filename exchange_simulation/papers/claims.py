@@ -4,6 +4,7 @@ A claim is about a statistic, which is a ratio above zero, measured once in each
 1,024 patterns over the rate with one. The paper's sentence says where that ratio lies: here, below 1. All claims of a
 paper are one family, tested by the sign flips of repeats/sign_flips.py. A claim holds if the whole interval of its
 ratio lies where the sentence says; it does not hold if no part of the interval does; otherwise nothing can be told.
+A claim decides nothing if a side of its ratio is too noisy, by the rule of launching/record/noise_summary.py.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ from dataclasses import dataclass
 from math import exp, log, nan
 
 from exchange.json_records import Record
-from exchange_simulation.repeats.judging import ALPHA
+from exchange.words import counted
+from exchange_simulation.launching.record.noise import MOST_SHARE
+from exchange_simulation.launching.record.noise_summary import NoiseSummary
+from exchange_simulation.papers.readings import ByRepeat, Reading
+from exchange_simulation.repeats.judging import ALPHA, TOO_NOISY
 from exchange_simulation.repeats.sign_flips import estimate_together, repeats_needed
 from exchange_simulation.reports.formats.numbers import number_text
 
@@ -22,15 +27,13 @@ DOES_NOT_HOLD = "does not hold"
 CANNOT_TELL = "cannot tell"
 NOT_MEASURED = "not measured"
 """Why a claim cannot be told whose part was not measured."""
-OUTCOMES = (DOES_NOT_HOLD, HOLDS, CANNOT_TELL)
+OUTCOMES = (DOES_NOT_HOLD, HOLDS, CANNOT_TELL, TOO_NOISY)
 """In the order in which a reader wants them: what contradicts the paper comes first."""
 SEED = 1
 LEAST_STRAIGHT = 0.9
 MOST_STRAIGHT = 1.1
 """A curve is straight if its middle is within a tenth of the line between its ends."""
 
-ByRepeat = Mapping[int, float]
-"""A figure's value in each repeat that measured it."""
 PartRecords = Mapping[str, Record]
 """The records of a paper's parts, by part; a part that was not measured is missing."""
 
@@ -41,7 +44,7 @@ class Statistic:
 
     words: str
     """What is divided by what. For example: messages/s with 1,024 patterns over that with 1."""
-    values: Callable[[PartRecords], ByRepeat]
+    read: Callable[[PartRecords], Reading]
     """Reads the ratio from the parts' records; empty if a part or a cell was not measured."""
 
 
@@ -85,22 +88,26 @@ class TestedClaim:
 
 def judge_claims(claims: Sequence[Claim], records: PartRecords) -> list[TestedClaim]:
     """Test all claims of a paper together: the chance of any false outcome among them is at most ALPHA."""
-    values = [claim.statistic.values(records) for claim in claims]
+    readings = [claim.statistic.read(records) for claim in claims]
+    values = [reading.values for reading in readings]
     needed = repeats_needed(ALPHA)
     places = [place for place, by_repeat in enumerate(values) if len(by_repeat) >= needed]
     intervals = dict(zip(places, _intervals([claims[place] for place in places], values, places), strict=True))
     tested: list[TestedClaim] = []
     for place, claim in enumerate(claims):
         by_repeat = values[place]
-        if place in intervals:
+        noise = readings[place].noisiest
+        if not by_repeat:
+            tested.append(TestedClaim(claim, CANNOT_TELL, NOT_MEASURED))
+        elif noise is not None:
+            tested.append(TestedClaim(claim, TOO_NOISY, _why_too_noisy(by_repeat, noise), repeats=len(by_repeat)))
+        elif place in intervals:
             ratio, low, high = intervals[place]
             outcome = _outcome(claim, low, high)
             tested.append(TestedClaim(claim, outcome, _why(outcome), ratio, low, high, len(by_repeat)))
-        elif by_repeat:
+        else:
             why = f"{len(by_repeat)} repeats, and a verdict needs {needed}"
             tested.append(TestedClaim(claim, CANNOT_TELL, why, _middle(by_repeat), repeats=len(by_repeat)))
-        else:
-            tested.append(TestedClaim(claim, CANNOT_TELL, NOT_MEASURED))
     return tested
 
 
@@ -138,6 +145,18 @@ def _outcome(claim: Claim, low: float, high: float) -> str:
 
 def _why(outcome: str) -> str:
     return "the interval reaches over the bound" if outcome == CANNOT_TELL else ""
+
+
+def _why_too_noisy(by_repeat: ByRepeat, noise: NoiseSummary) -> str:
+    """Why a claim decides nothing that noise disturbed: the range of its repeats stands in place of a ratio.
+
+    For example: 0.95 to 1.1, while others took more than 5% of all processors beside 4 of 6 measurements
+    """
+    lowest = number_text(min(by_repeat.values()))
+    highest = number_text(max(by_repeat.values()))
+    seen = lowest if lowest == highest else f"{lowest} to {highest}"
+    beside = f"{noise.noisy} of {counted(noise.measurements, 'measurements')}"
+    return f"{seen}, while others took more than {MOST_SHARE:.0%} of all processors beside {beside}"
 
 
 def _middle(by_repeat: ByRepeat) -> float:

@@ -15,12 +15,21 @@ from exchange_simulation.launching.files import dated_name, new_run_folder, writ
 from exchange_simulation.launching.interrupts import interruption_noted
 from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.record.machine import host_facts, now, versions
+from exchange_simulation.launching.record.noise_summary import NOISE_SUMMARY
 from exchange_simulation.messaging.benchmark_record import INTERRUPTED
 from exchange_simulation.messaging.measuring import COMPLETE, PARTIAL
 from exchange_simulation.papers.claims import NOT_MEASURED
 from exchange_simulation.papers.page import write_page
 from exchange_simulation.papers.paper import PAPERS_OWN, Axes, Paper, PaperPart
-from exchange_simulation.papers.paper_folder import FILE, caveats_of, read_paper, read_part, read_parts, tested_claims
+from exchange_simulation.papers.paper_folder import (
+    FILE,
+    caveats_of,
+    noise_of_parts,
+    read_paper,
+    read_part,
+    read_parts,
+    tested_claims,
+)
 
 FAILED = "failed"
 SET_ASIDE = ".interrupted"
@@ -136,6 +145,7 @@ class _Measurement:
             "host": host_facts(),
             "versions": versions(),
             "parts": parts,
+            NOISE_SUMMARY: noise_of_parts(records).as_dict(),
             "claims": tested_claims(self.paper, records),
             "caveats": caveats_of(records),
         }

@@ -9,7 +9,14 @@ from pathlib import Path
 from exchange.json_records import Record
 from exchange_simulation.papers.paper import Absent, BesideOurs, Paper, PaperItem, PaperPart
 from exchange_simulation.papers.paper_folder import paper_in, read_parts
-from exchange_simulation.papers.sentences import contradictions, headline, in_readers_order, problems, seen
+from exchange_simulation.papers.sentences import (
+    contradictions,
+    headline,
+    in_readers_order,
+    noise_banner,
+    problems,
+    seen,
+)
 from exchange_simulation.reports.drawing.figures import Drawing
 from exchange_simulation.reports.drawing.templates import templates
 from exchange_simulation.reports.report import write_html
@@ -40,6 +47,7 @@ def page_html(folder: Path, record: Record) -> str:
         record=record,
         paper=paper,
         title=headline(record),
+        noise=noise_banner(record),
         contradictions=list(contradictions(record)),
         problems=list(problems(record)),
         claims=in_readers_order(record),

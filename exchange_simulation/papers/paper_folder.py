@@ -7,6 +7,7 @@ from pathlib import Path
 from exchange.json_records import Record
 from exchange.record_kinds import PaperRecord
 from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.record.noise_summary import NoiseSummary, noise_of
 from exchange_simulation.launching.record.reading import Unusable, read_record
 from exchange_simulation.papers.catalogue import paper_of
 from exchange_simulation.papers.claims import PartRecords, claim_as_dict, judge_claims
@@ -53,3 +54,8 @@ def tested_claims(paper: Paper, records: PartRecords) -> list[Record]:
 def caveats_of(records: PartRecords) -> list[str]:
     """Return the caveats of all parts, each with the part's name."""
     return [f"{name}: {caveat}" for name, record in records.items() for caveat in record["caveats"]]
+
+
+def noise_of_parts(records: PartRecords) -> NoiseSummary:
+    """Return the noise of all measurements of all parts."""
+    return NoiseSummary.together(noise_of(record) for record in records.values())

@@ -5,18 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exchange.json_records import Record
+from exchange_simulation.launching.record.noise_summary import noise_of
+from exchange_simulation.messaging.measurements import MEASUREMENTS
 from exchange_simulation.papers.claims import CANNOT_TELL, DOES_NOT_HOLD, HOLDS, OUTCOMES
+from exchange_simulation.repeats.judging import TOO_NOISY
 from exchange_simulation.reports.formats.numbers import number_text
 
 
 def headline(record: Record) -> str:
-    """How many claims hold. For example: 17 of 21 claims hold here, 2 do not, 2 cannot be told."""
+    """How many claims hold.
+
+    For example: 17 of 21 claims hold here, 2 do not, 2 cannot be told. For example: 9 of 21 claims hold here, 1 does
+    not, 2 cannot be told, 9 were too noisy to say
+    """
     claims = record["claims"]
     holding = _count(record, HOLDS)
     contradicted = _count(record, DOES_NOT_HOLD)
     untold = _count(record, CANNOT_TELL)
+    noisy = _count(record, TOO_NOISY)
     verb = "does" if contradicted == 1 else "do"
-    return f"{holding} of {len(claims)} claims hold here, {contradicted} {verb} not, {untold} cannot be told"
+    counts = f"{holding} of {len(claims)} claims hold here, {contradicted} {verb} not, {untold} cannot be told"
+    if noisy:
+        counts += f", {noisy} {'was' if noisy == 1 else 'were'} too noisy to say"
+    return counts
 
 
 def _count(record: Record, outcome: str) -> int:
@@ -59,3 +70,8 @@ def problems(record: Record) -> Iterator[str]:
         if part["status"] != "complete":
             reason = f": {part['reasons'][0]}" if part["reasons"] else ""
             yield f"{part['part']}, {part['status']}{reason}"
+
+
+def noise_banner(record: Record) -> str:
+    """The warning of a paper whose measurements were mostly noisy, as other pages have it; empty if they were not."""
+    return noise_of(record).banner(MEASUREMENTS)

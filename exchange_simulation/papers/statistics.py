@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from exchange.json_records import Record
+from exchange_simulation.launching.record.noise import noise_share
+from exchange_simulation.launching.record.noise_summary import NoiseSummary
 from exchange_simulation.messaging.measurements import figures_with_usage
 from exchange_simulation.messaging.measuring import COMPLETE
 from exchange_simulation.messaging.point import NETWORK
-from exchange_simulation.papers.claims import ByRepeat, PartRecords, Statistic
+from exchange_simulation.papers.claims import PartRecords, Statistic
+from exchange_simulation.papers.readings import NOTHING, ByRepeat, Reading
 from transports.registry import has_broker
 
 Point = dict[str, Any]
 """Values of a cell's point; `transport` is its transport as it was typed."""
-Read = Callable[[Record], ByRepeat]
-"""Reads a figure's value by repeat from the record of one part."""
+Read = Callable[[Record], Reading]
+"""Reads a figure from the record of one part."""
 
 
 def figure_at(figure: str, **point: Any) -> Read:
     """Read a benchmark's figure at the one cell with these values."""
 
-    def read(record: Record) -> ByRepeat:
+    def read(record: Record) -> Reading:
         rows = list(_rows(record, point))
-        return _values(rows[0], figure) if rows else {}
+        return Reading(_values(rows[0], figure), _noise(record, rows[:1])) if rows else NOTHING
 
     return read
 
@@ -39,12 +42,14 @@ def smallest(figure: str, **point: Any) -> Read:
 
 
 def _over_cells(figure: str, point: Point, choose: Callable[[list[float]], float]) -> Read:
-    def read(record: Record) -> ByRepeat:
-        values_by_cell = [_values(row, figure) for row in _rows(record, point)]
+    def read(record: Record) -> Reading:
+        rows = list(_rows(record, point))
+        values_by_cell = [_values(row, figure) for row in rows]
         if not values_by_cell:
-            return {}
+            return NOTHING
         measured_everywhere = set.intersection(*(set(values) for values in values_by_cell))
-        return {repeat: choose([values[repeat] for values in values_by_cell]) for repeat in measured_everywhere}
+        values = {repeat: choose([values[repeat] for values in values_by_cell]) for repeat in measured_everywhere}
+        return Reading(values, _noise(record, rows))
 
     return read
 
@@ -75,13 +80,22 @@ def _values(row: Record, figure: str) -> ByRepeat:
     return values
 
 
+def _noise(record: Record, rows: Sequence[Record]) -> list[NoiseSummary]:
+    """The noise of all measurements of these cells that count, as one side of a ratio; nothing with --keep-noisy."""
+    if not record.get("redo_noisy"):
+        return []
+    repeats = [repeat for row in rows for repeat in row["repeats"] if repeat["status"] == COMPLETE]
+    return [NoiseSummary.of_shares(noise_share(repeat) for repeat in repeats)]
+
+
 def scaled(read: Read, factor: float) -> Read:
     """Read the same figure, times `factor`."""
 
-    def scaled_values(record: Record) -> ByRepeat:
-        return {repeat: factor * value for repeat, value in read(record).items()}
+    def read_scaled(record: Record) -> Reading:
+        reading = read(record)
+        return Reading({repeat: factor * value for repeat, value in reading.values.items()}, reading.noise)
 
-    return scaled_values
+    return read_scaled
 
 
 def metric_of(metric: str, orders_per_s: float, *, nagle: bool) -> Read:
@@ -90,24 +104,32 @@ def metric_of(metric: str, orders_per_s: float, *, nagle: bool) -> Read:
     The arm is the first with these settings: that over the paper's own transport on the first network.
     """
 
-    def read(record: Record) -> ByRepeat:
+    def read(record: Record) -> Reading:
         for arm in record["arms"]:
             settings = arm["settings"]
             is_wanted = settings["orders_per_s"] == orders_per_s and bool(settings["nagle"]) == nagle
             if is_wanted and metric in arm["metrics"]:
                 by_repeat = arm["metrics"][metric]["by_repeat"]
-                return {int(repeat): float(value) for repeat, value in by_repeat.items() if value}
-        return {}
+                values = {int(repeat): float(value) for repeat, value in by_repeat.items() if value}
+                return Reading(values, _noise_of_arm(record, arm))
+        return NOTHING
 
     return read
+
+
+def _noise_of_arm(record: Record, arm: Record) -> list[NoiseSummary]:
+    """The noise of an arm's runs, as one side of a ratio; nothing with --keep-noisy."""
+    if not record.get("redo_noisy"):
+        return []
+    return [NoiseSummary.of_shares(run.get("share_of_all_cpus") for run in arm["runs"])]
 
 
 def constant(value: float) -> Read:
     """Read a number that the paper prints, in every repeat."""
 
-    def read(record: Record) -> ByRepeat:
+    def read(record: Record) -> Reading:
         repeats = range(1, int(_repeats_of(record)) + 1)
-        return dict.fromkeys(repeats, value)
+        return Reading(dict.fromkeys(repeats, value))
 
     return read
 
@@ -121,16 +143,19 @@ def _repeats_of(record: Record) -> int:
 def ratio(words: str, part: str, above: Read, below: Read, *, part_below: str = "") -> Statistic:
     """A statistic: `above` over `below`, from the record of `part`; `below` from that of `part_below`, if given."""
 
-    def values(records: PartRecords) -> ByRepeat:
+    def read(records: PartRecords) -> Reading:
         lower_part = part_below or part
         if part not in records or lower_part not in records:
-            return {}
-        numerators = above(records[part])
-        denominators = below(records[lower_part])
+            return NOTHING
+        numerator = above(records[part])
+        denominator = below(records[lower_part])
+        numerators = numerator.values
+        denominators = denominator.values
         shared = sorted(numerators.keys() & denominators.keys())
-        return {repeat: numerators[repeat] / denominators[repeat] for repeat in shared if denominators[repeat] > 0}
+        ratios = {repeat: numerators[repeat] / denominators[repeat] for repeat in shared if denominators[repeat] > 0}
+        return Reading(ratios, [*numerator.noise, *denominator.noise])
 
-    return Statistic(words, values)
+    return Statistic(words, read)
 
 
 def straightness(words: str, part: str, figure: str, x: str, at: tuple[float, float, float], **point: Any) -> Statistic:
@@ -143,10 +168,13 @@ def straightness(words: str, part: str, figure: str, x: str, at: tuple[float, fl
     low, middle, high = at
     share = (middle - low) / (high - low)
 
-    def line_at_middle(record: Record) -> ByRepeat:
-        lows = figure_at(figure, **{x: low}, **point)(record)
-        highs = figure_at(figure, **{x: high}, **point)(record)
-        return {repeat: lows[repeat] + share * (highs[repeat] - lows[repeat]) for repeat in lows.keys() & highs.keys()}
+    def line_at_middle(record: Record) -> Reading:
+        low_end = figure_at(figure, **{x: low}, **point)(record)
+        high_end = figure_at(figure, **{x: high}, **point)(record)
+        lows = low_end.values
+        highs = high_end.values
+        line = {repeat: lows[repeat] + share * (highs[repeat] - lows[repeat]) for repeat in lows.keys() & highs.keys()}
+        return Reading(line, [*low_end.noise, *high_end.noise])
 
     return ratio(words, part, figure_at(figure, **{x: middle}, **point), line_at_middle)
 
@@ -154,13 +182,11 @@ def straightness(words: str, part: str, figure: str, x: str, at: tuple[float, fl
 def with_rise_of(start: Read, low: Read, high: Read) -> Read:
     """Read `start` plus the difference from `low` to `high`: where a figure would be that rises as these do."""
 
-    def read(record: Record) -> ByRepeat:
-        starts = start(record)
-        lows = low(record)
-        highs = high(record)
-        return {
-            repeat: starts[repeat] + highs[repeat] - lows[repeat]
-            for repeat in starts.keys() & lows.keys() & highs.keys()
-        }
+    def read(record: Record) -> Reading:
+        readings = [start(record), low(record), high(record)]
+        starts, lows, highs = (reading.values for reading in readings)
+        measured_everywhere = starts.keys() & lows.keys() & highs.keys()
+        values = {repeat: starts[repeat] + highs[repeat] - lows[repeat] for repeat in measured_everywhere}
+        return Reading(values, [side for reading in readings for side in reading.noise])
 
     return read

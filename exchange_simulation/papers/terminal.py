@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from rich.text import Text
+
 from exchange.grouping import grouped
 from exchange.json_records import Record
 from exchange_simulation.papers.claims import DOES_NOT_HOLD, NOT_MEASURED
-from exchange_simulation.papers.sentences import headline, in_readers_order, problems, seen
+from exchange_simulation.papers.sentences import headline, in_readers_order, noise_banner, problems, seen
 from exchange_simulation.reports.tables import indented, terminal, warning
 
 
@@ -13,6 +15,9 @@ def show(record: Record) -> None:
     console = terminal()
     console.print(f"[bold]{record['title']}[/bold]", highlight=False)
     console.print(f"[bold]{headline(record)}[/bold]", highlight=False)
+    noise = noise_banner(record)
+    if noise:
+        console.print(Text(noise, "bold red"))
     for sentence in problems(record):
         console.print(warning(sentence))
     measured = [claim for claim in in_readers_order(record) if claim["why"] != NOT_MEASURED]

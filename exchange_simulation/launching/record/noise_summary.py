@@ -15,7 +15,7 @@ from exchange_simulation.launching.record.noise import MOST_SHARE, is_noisy_shar
 MOST_NOISY = 0.5
 """A result is too noisy if a larger share of its measurements was noisy."""
 NOISE_SUMMARY = "noise_summary"
-"""The field of comparison.json with a trial's summary. Other records hold the noise of each measurement."""
+"""The field of comparison.json and of paper.json with a summary. Other records hold the noise of each measurement."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +43,18 @@ class NoiseSummary:
             largest_share=max(known, default=None),
         )
 
+    @classmethod
+    def together(cls, summaries: Iterable[NoiseSummary]) -> NoiseSummary:
+        """Return the summary of all measurements of these summaries."""
+        parts = list(summaries)
+        shares = [part.largest_share for part in parts if part.largest_share is not None]
+        return cls(
+            measurements=sum(part.measurements for part in parts),
+            noisy=sum(part.noisy for part in parts),
+            unknown=sum(part.unknown for part in parts),
+            largest_share=max(shares, default=None),
+        )
+
     @property
     def is_noisy(self) -> bool:
         """True if more than half of the measurements were noisy: then the result says little about its subject."""
@@ -68,9 +80,9 @@ class NoiseSummary:
 
 
 def noise_of(record: Mapping[str, Any]) -> NoiseSummary:
-    """Return the noise behind the record of a run, a trial, a search for a capacity, a benchmark or a suite.
+    """Return the noise behind the record of a run, a trial, a search for a capacity, a benchmark, a suite or a paper.
 
-    The comparison.json of an older version has no summary: then no measurement is known.
+    The comparison.json or paper.json of an older version has no summary: then no measurement is known.
     """
     if NOISE_SUMMARY in record:
         return NoiseSummary(**record[NOISE_SUMMARY])
@@ -80,6 +92,6 @@ def noise_of(record: Mapping[str, Any]) -> NoiseSummary:
         parts = record.get("parts", [record])
         repeats = [repeat for part in parts for row in part["rows"] for repeat in row["repeats"]]
         return NoiseSummary.of_shares(noise_share(repeat) for repeat in repeats)
-    if "arms" in record:
+    if "arms" in record or "claims" in record:
         return NoiseSummary.of_shares([])
     return NoiseSummary.of_shares([noise_share(record)])

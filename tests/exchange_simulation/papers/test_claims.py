@@ -16,6 +16,7 @@ from exchange_simulation.messaging.point import in_each_network
 from exchange_simulation.papers.catalogue import PAPERS
 from exchange_simulation.papers.claims import CANNOT_TELL, DOES_NOT_HOLD, HOLDS, Claim, Statistic, judge_claims
 from exchange_simulation.papers.paper import BenchPart, ExchangePart, Paper
+from exchange_simulation.papers.readings import NOTHING, Reading
 
 REPEATS = 6
 NOISE = 0.002
@@ -27,7 +28,7 @@ def planted(claim: Claim, ratio: float, repeats: int = REPEATS) -> Claim:
     """The claim with a statistic that is `ratio` in each repeat, but for a little noise."""
     noise = np.random.default_rng(1).normal(0, NOISE, repeats)
     values = {repeat + 1: ratio * exp(noise[repeat]) for repeat in range(repeats)}
-    return replace(claim, statistic=Statistic(claim.statistic.words, lambda _records: values))
+    return replace(claim, statistic=Statistic(claim.statistic.words, lambda _records: Reading(values)))
 
 
 def allowed_ratio(claim: Claim) -> float:
@@ -59,7 +60,7 @@ def test_a_claim_holds_for_an_allowed_ratio_and_not_for_its_opposite(paper: Pape
 
 
 def test_a_ratio_at_its_bound_cannot_be_told() -> None:
-    claim = Claim("", "", Statistic("", lambda _records: {}), at_most=1.0)
+    claim = Claim("", "", Statistic("", lambda _records: NOTHING), at_most=1.0)
 
     (tested,) = judge_claims([planted(claim, 1.0)], {})
 
@@ -68,7 +69,7 @@ def test_a_ratio_at_its_bound_cannot_be_told() -> None:
 
 
 def test_too_few_repeats_cannot_be_told() -> None:
-    claim = Claim("", "", Statistic("", lambda _records: {}), at_most=1.0)
+    claim = Claim("", "", Statistic("", lambda _records: NOTHING), at_most=1.0)
 
     (tested,) = judge_claims([planted(claim, 0.1, repeats=5)], {})
 
@@ -91,7 +92,7 @@ def test_there_are_thirty_claims_and_more() -> None:
 def test_every_claim_reads_cells_that_its_part_measures(paper: Paper, quick: bool) -> None:
     records = {part.name: as_if_measured(part, paper, quick) for part in paper.parts}
 
-    unread = [claim.statistic.words for claim in paper.claims if len(claim.statistic.values(records)) < REPEATS]
+    unread = [claim.statistic.words for claim in paper.claims if len(claim.statistic.read(records).values) < REPEATS]
 
     assert unread == []
 

@@ -5,7 +5,18 @@ from __future__ import annotations
 import pytest
 
 from exchange.json_records import Record
-from exchange_simulation.papers.statistics import figure_at, largest, ratio, straightness, with_rise_of
+from exchange_simulation.papers.claims import HOLDS, Claim, judge_claims
+from exchange_simulation.papers.sentences import headline, noise_banner
+from exchange_simulation.papers.statistics import (
+    constant,
+    figure_at,
+    largest,
+    metric_of,
+    ratio,
+    straightness,
+    with_rise_of,
+)
+from exchange_simulation.repeats.judging import TOO_NOISY
 
 AT = (8, 32, 64)
 STRAIGHT_US = {8: 20.0, 32: 44.0, 64: 76.0}
@@ -31,7 +42,7 @@ def record_of(**curves_us: dict[int, float]) -> Record:
 def test_a_straight_line_has_its_middle_between_its_ends(curve_us: dict[int, float], expected: float) -> None:
     statistic = straightness("", "part", "us", "size_bytes", AT)
 
-    assert statistic.values({"part": record_of(tcp=curve_us)}) == {1: pytest.approx(expected)}
+    assert statistic.read({"part": record_of(tcp=curve_us)}).values == {1: pytest.approx(expected)}
 
 
 def test_a_claim_reads_the_papers_own_transport_and_the_first_network() -> None:
@@ -40,8 +51,8 @@ def test_a_claim_reads_the_papers_own_transport_and_the_first_network() -> None:
         record["rows"].append({**record["rows"][row], "point": {"size_bytes": 8, "network": network}})
     record["rows"] = record["rows"][2:] + record["rows"][:2]
 
-    assert largest("us")(record) == {1: 1.0}
-    assert figure_at("us", size_bytes=8)(record) == {1: 1.0}
+    assert largest("us")(record).values == {1: 1.0}
+    assert figure_at("us", size_bytes=8)(record).values == {1: 1.0}
 
 
 @pytest.mark.parametrize(("large_us", "expected"), [(80.0, 1.0), (96.0, 1.2), (64.0, 0.8)])
@@ -52,4 +63,78 @@ def test_an_overhead_that_grows_gives_more_than_1(large_us: float, expected: flo
     statistic = ratio("", "part", zeromq[64], with_rise_of(tcp[64], tcp[8], zeromq[8]))
     record = record_of(tcp={8: 20.0, 64: 70.0}, zeromq={8: 30.0, 64: large_us})
 
-    assert statistic.values({"part": record}) == {1: pytest.approx(expected)}
+    assert statistic.read({"part": record}).values == {1: pytest.approx(expected)}
+
+
+QUIET_SHARE = 0.01
+NOISY_SHARE = 0.4
+
+
+def noisy_record(noisy_repeats: int, *, keeps_noisy: bool = False) -> Record:
+    """A part of two cells with six repeats each; so many of the larger cell's were noisy."""
+    rows = []
+    for size, noisy in ((8, 0), (64, noisy_repeats)):
+        repeats = []
+        for repeat in range(1, 7):
+            share = NOISY_SHARE if repeat <= noisy else QUIET_SHARE
+            noise = {"share_of_all_cpus": share, "window_s": 0.0}
+            repeats.append({"repeat": repeat, "status": "complete", "noise": noise, "figures": {"us": size + repeat}})
+        rows.append({"transport": "tcp", "point": {"size_bytes": size}, "repeats": repeats})
+    return {"settings": {"repeats": 6}, "redo_noisy": None if keeps_noisy else {"set_aside": 0}, "rows": rows}
+
+
+SLOWER = Claim(
+    "figure 1",
+    "Large messages take longer.",
+    ratio("us of 64 B over 8 B", "part", figure_at("us", size_bytes=64), figure_at("us", size_bytes=8)),
+    at_least=1.0,
+)
+
+
+def test_a_claim_is_too_noisy_if_more_than_half_of_the_measurements_of_a_side_were() -> None:
+    (quiet_enough,) = judge_claims([SLOWER], {"part": noisy_record(3)})
+    (noisy,) = judge_claims([SLOWER], {"part": noisy_record(4)})
+
+    assert quiet_enough.outcome == HOLDS
+    assert noisy.outcome == TOO_NOISY
+    assert noisy.ratio is None
+    assert "while others took more than 5% of all processors beside 4 of 6 measurements" in noisy.why
+
+
+def test_noisy_measurements_that_are_kept_on_purpose_decide_a_claim() -> None:
+    (tested,) = judge_claims([SLOWER], {"part": noisy_record(6, keeps_noisy=True)})
+
+    assert tested.outcome == HOLDS
+
+
+def test_the_noise_of_a_peak_is_that_of_all_its_cells() -> None:
+    peak = Claim("", "", ratio("largest over 1", "part", largest("us"), constant(1.0)), at_least=1.0)
+
+    (half,) = judge_claims([peak], {"part": noisy_record(6)})
+
+    assert half.outcome == HOLDS
+
+
+def test_a_claim_on_the_exchange_heeds_the_noise_of_its_runs() -> None:
+    by_repeat = {str(repeat): 2.0 for repeat in range(1, 7)}
+    arm = {
+        "settings": {"orders_per_s": 1000.0, "nagle": []},
+        "metrics": {"p50": {"by_repeat": by_repeat}},
+        "runs": [{"repeat": repeat, "share_of_all_cpus": NOISY_SHARE} for repeat in range(1, 7)],
+    }
+    record = {"repeats": 6, "redo_noisy": {"set_aside": 3}, "arms": [arm]}
+    claim = Claim("", "", ratio("", "part", metric_of("p50", 1000.0, nagle=False), constant(1.0)), at_least=1.0)
+
+    (tested,) = judge_claims([claim], {"part": record})
+
+    assert tested.outcome == TOO_NOISY
+
+
+def test_a_noisy_papers_headline_and_banner_say_so() -> None:
+    claims = [{"outcome": HOLDS}, {"outcome": TOO_NOISY}, {"outcome": TOO_NOISY}]
+    summary = {"measurements": 10, "noisy": 6, "unknown": 0, "largest_share": 0.92}
+
+    record = {"claims": claims, "noise_summary": summary}
+
+    assert headline(record) == "1 of 3 claims hold here, 0 do not, 0 cannot be told, 2 were too noisy to say"
+    assert "beside 6 of 10 measurements, at most 92%" in noise_banner(record)
