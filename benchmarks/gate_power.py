@@ -2,9 +2,9 @@
 
     python -m benchmarks.gate_power --trials 10 --slower 20
 
-Each trial makes a baseline of this tree, then holds another tree to it by `exchange compare --against`: in half of the
-trials an equal copy of this tree, in the other half a copy whose engine takes so much longer for each turn. Both copies
-are measured by their own processes, as a pipeline would measure a pull request.
+Each trial holds a copy of this tree to another one by `exchange compare --against FOLDER`, which measures both in
+turns. In half of the trials the copies are equal; in the other half the engine of the first takes so much longer for
+each turn.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BEFORE_A_TURN = "            heard = 1\n"
 AFTER_A_TURN = "            sent = send(link_numbers, link_memory, answers, answer_ends, sent, answered)\n"
 MISSED = 3
 """The exit code of a comparison whose gate was missed."""
-LOAD = ("--transports", "tcp,zeromq", "--rates", "max", "--packing", "100")
+LOAD = ("--transports", "zeromq", "--rates", "max", "--packing", "100")
 """A load that the engine limits: as fast as it goes, a hundred orders in a message."""
 
 
@@ -50,27 +50,20 @@ def copy_of_tree(folder: Path, slower_percent: int) -> Path:
     return folder
 
 
-def compare(tree: Path, results: Path, *words: str) -> int:
-    """Run a comparison with a tree's code and return its exit code. SystemExit if it did not measure."""
-    command = [sys.executable, "-P", "-m", "exchange_simulation.cli", "compare", *LOAD, "--no-spark", *words]
+def is_failed(tree: Path, base: Path, results: Path, name: str, options: argparse.Namespace) -> bool:
+    """Return whether the gate failed a tree's code against the base's. SystemExit if the comparison did not measure."""
+    command = [sys.executable, "-P", "-m", "exchange_simulation.cli", "compare", *LOAD, "--no-spark", "--keep-noisy"]
+    command += ["--repeats", str(options.repeats), "--seconds", str(options.seconds)]
+    command += ["--against", str(base), "--fail-if-slower", f"{options.fail_if_slower}%"]
+    command += ["--name", name, "--results", str(results)]
     environment = {**os.environ, "PYTHONPATH": str(tree), "COLUMNS": "120"}
-    finished = subprocess.run(
-        [*command, "--results", str(results)], env=environment, capture_output=True, text=True, check=False
-    )
+    finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if finished.returncode not in (0, MISSED):
         raise SystemExit(f"the comparison ended with {finished.returncode}:\n{finished.stdout}{finished.stderr}")
     for line in finished.stdout.splitlines():
-        if "baseline" in line or line.lstrip().startswith(("held", "missed", "undecided")):
-            print(f"    {line.strip()}", flush=True)
-    return finished.returncode
-
-
-def trial(base: Path, other: Path, results: Path, number: str, options: argparse.Namespace) -> bool:
-    """Return whether the gate failed the other tree against a baseline of the first."""
-    measured = ("--repeats", str(options.repeats), "--seconds", str(options.seconds), "--keep-noisy")
-    compare(base, results, *measured, "--name", f"base-{number}")
-    gate = ("--against", f"base-{number}", "--fail-if-slower", f"{options.fail_if_slower}%")
-    return compare(other, results, *measured, *gate, "--name", f"gate-{number}") == MISSED
+        if line.startswith(("held", "missed", "undecided")):
+            print(f"    {line}", flush=True)
+    return finished.returncode == MISSED
 
 
 def trials(options: argparse.Namespace, scratch: Path) -> Iterator[tuple[str, bool]]:
@@ -80,11 +73,9 @@ def trials(options: argparse.Namespace, scratch: Path) -> Iterator[tuple[str, bo
         "unchanged": copy_of_tree(scratch / "unchanged", slower_percent=0),
         "slower": copy_of_tree(scratch / "slower", slower_percent=options.slower),
     }
-    for tree in (base, *trees.values()):  # a tree's first run compiles its kernels
-        compare(tree, scratch / "results", "--repeats", "2", "--seconds", "0.2", "--keep-noisy")
     for number in range(1, options.trials + 1):
         for kind, tree in trees.items():
-            yield kind, trial(base, tree, scratch / "results", f"{kind}-{number}", options)
+            yield kind, is_failed(tree, base, scratch / "results", f"{kind}-{number}", options)
 
 
 def main() -> None:
@@ -97,9 +88,9 @@ def main() -> None:
     options = parser.parse_args()
     failed = {"unchanged": 0, "slower": 0}
     with tempfile.TemporaryDirectory(prefix="gate-power-") as scratch:
-        for done, (kind, is_failed) in enumerate(trials(options, Path(scratch)), 1):
-            failed[kind] += is_failed
-            print(f"{done} of {2 * options.trials}: {kind}: {'failed' if is_failed else 'passed'}", flush=True)
+        for done, (kind, has_failed) in enumerate(trials(options, Path(scratch)), 1):
+            failed[kind] += has_failed
+            print(f"{done} of {2 * options.trials}: {kind}: {'failed' if has_failed else 'passed'}", flush=True)
     print(f"{processor()}, load {os.getloadavg()[0]:.1f}, exchange compare {' '.join(LOAD)}")
     print(f"a turn {options.slower} % slower: found {failed['slower']} of {options.trials}")
     print(f"unchanged: false alarms {failed['unchanged']} of {options.trials}")

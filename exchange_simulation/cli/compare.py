@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -22,7 +23,7 @@ from exchange_simulation.launching.options import json_option, options_for, sess
     default="zeromq,tcp",
     show_default=True,
     metavar="SCHEME,SCHEME[,...]",
-    help="What to compare: two or more.",
+    help="What to compare: two or more; one is enough --against another checkout.",
 )
 @click.option(
     "--rates",
@@ -63,8 +64,10 @@ def command(ctx: click.Context, /, **_: Any) -> None:
     \b
     exchange compare --transports zeromq,amqp --rates 1k --fail-if "p99 of amqp over 20x zeromq"
     exchange compare --against main --fail-if-slower 10% --junit gate.xml --markdown gate.md
+    exchange compare --transports zeromq --rates max --against ../main --fail-if-slower 5%
     """
     from exchange_simulation.experiments.comparison_arms import comparison_arms
+    from exchange_simulation.experiments.trials.checkouts import is_checkout
     from exchange_simulation.experiments.trials.plan import TrialPlan
     from exchange_simulation.experiments.trials.study import COMPARE
 
@@ -76,7 +79,11 @@ def command(ctx: click.Context, /, **_: Any) -> None:
         gateways = given.pop("numbers_of_gateways")
         subscribers = given.pop("numbers_of_subscribers")
         engines = given.pop("numbers_of_engines")
-        arms = comparison_arms(transports, rates, seconds, given, gateways, subscribers, engines)
+        against = ctx.params["against"]
+        least_transports = 1 if against is not None and is_checkout(Path(against)) else 2
+        arms = comparison_arms(
+            transports, rates, seconds, given, gateways, subscribers, engines, least_transports=least_transports
+        )
         return TrialPlan(arms=arms, repeats=repeats, seed=given["seed"])
 
     make_or_resume(ctx, COMPARE, plan_of)

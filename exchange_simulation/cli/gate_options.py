@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,8 +55,9 @@ comparison_gate_options = together(
         ),
         click.option(
             "--against",
-            metavar="NAME",
-            help="Set the figures beside those of a baseline: see exchange results baseline.",
+            metavar="NAME|FOLDER",
+            help="Set the figures beside those of a baseline (see exchange results baseline), "
+            "or of the code in another folder, which is measured in turns with this code.",
         ),
         click.option(
             "--fail-if-slower",
@@ -109,7 +110,7 @@ class TypedGate:
     def of_parameters(cls, parameters: dict[str, Any]) -> TypedGate:
         """UsageError for options that need each other."""
         if parameters["fail_if_slower"] is not None and parameters["against"] is None:
-            raise click.UsageError("--fail-if-slower needs a baseline to be slower than: give --against NAME too")
+            raise click.UsageError("--fail-if-slower needs a baseline to be slower than: give --against too")
         return cls(
             fail_if=parameters["fail_if"],
             against=parameters["against"],
@@ -117,6 +118,18 @@ class TypedGate:
             files=GateFiles(parameters["junit"], parameters["markdown"]),
             results=Path(parameters["results"]),
         )
+
+    def planned(self, plan: TrialPlan) -> TrialPlan:
+        """Return the plan; with another checkout as the baseline, a plan whose arms its code measures too."""
+        from exchange_simulation.experiments.trials.checkouts import Checkout, with_twins
+        from exchange_simulation.gates.baselines import baseline_of
+
+        if self.against is None:
+            return plan
+        baseline = baseline_of(self.results, self.against)
+        if not isinstance(baseline, Checkout):
+            return plan
+        return replace(plan, arms=with_twins(plan.arms, baseline))
 
     def for_plan(self, plan: TrialPlan) -> ComparisonGate:
         """Return the gate of a trial with this plan. UserError for a condition that it cannot judge."""

@@ -120,7 +120,10 @@ def make_or_resume(
         trial = resume_trial(results, trial_options["resume"], as_json, study)
         raise SystemExit(_exit_code(trial, typed_gate, gate, no_spark, as_json))
     with naming_options():
-        plan = plan_of(without_default_rate(plan_options)).with_redo(trial_options["redo_noisy"])
+        plan = plan_of(without_default_rate(plan_options))
+        if typed_gate:
+            plan = typed_gate.planned(plan)
+        plan = plan.with_redo(trial_options["redo_noisy"])
         plan = _with_looks(plan, trial_options["until_decided"], trial_options["max_repeats"])
     gate = typed_gate.for_plan(plan) if typed_gate else None
     warn_of_spinning(*(arm.settings for arm in plan.arms))

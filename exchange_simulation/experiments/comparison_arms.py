@@ -33,10 +33,11 @@ def comparison_arms(
     gateways: Sequence[int] = (1,),
     subscribers: Sequence[int] = (0,),
     engines: Sequence[int] = (1,),
+    least_transports: int = 2,
 ) -> tuple[TrialArm, ...]:
     """Return an arm for every transport at every rate, with every number of gateways, engines and subscribers.
 
-    A run takes about `seconds`. UserError for a mistake in one.
+    A run takes about `seconds`. UserError for a mistake in one, or for fewer than `least_transports`.
     """
     settings = ArmSettings(transports, seconds, given)
     blocks = [rate_factor(rates)]
@@ -46,7 +47,7 @@ def comparison_arms(
         blocks.append(numbers_factor("engines", engines, "1,2"))
     if list(subscribers) != [0]:
         blocks.append(numbers_factor("subscribers", subscribers, "0,8"))
-    return of_one_kind(arms_of(settings, [transport_factor(transports)], blocks))
+    return of_one_kind(arms_of(settings, [transport_factor(transports, least_transports)], blocks))
 
 
 def of_one_kind(arms: tuple[TrialArm, ...]) -> tuple[TrialArm, ...]:
@@ -101,12 +102,12 @@ def _length(orders_per_s: float | None, seconds: float) -> dict[str, Any]:
     return {"orders": max(1, round(orders_per_s * seconds))}
 
 
-def transport_factor(transports: Sequence[str]) -> Factor:
+def transport_factor(transports: Sequence[str], least: int = 2) -> Factor:
     """Return a level for each transport. A repeated transport gets a number, and is compared with itself.
 
-    For example: zeromq, zeromq#2. UserError for fewer than two transports.
+    For example: zeromq, zeromq#2. UserError for fewer than `least` transports.
     """
-    if len(transports) < 2:
+    if len(transports) < least:
         raise UserError("--transports needs two or more, as zeromq,tcp; the same one twice is compared with itself")
     levels = {}
     for place, transport in enumerate(transports):

@@ -1,6 +1,7 @@
-"""Baselines: comparisons that are kept under their names, and against which later comparisons are held.
+"""Baselines: comparisons that are kept under their names, and other checkouts, against which figures are held.
 
-A baseline was measured at another time, so its repeats and those of now share no drift. Sentences say how weak that is.
+A kept comparison was measured at another time, so its repeats and those of now share no drift. Sentences say how weak
+that is. The arms of another checkout are measured in turns with this one's, and share the drift.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from exchange.json_records import Record
 from exchange.record_kinds import ComparisonRecord
 from exchange.words import counted
+from exchange_simulation.experiments.trials.checkouts import Checkout, is_checkout, twin_name
 from exchange_simulation.gates.conditions import COMPLETION, WORDING, lacks_orders, side_of
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import write_json
@@ -23,6 +25,9 @@ BASELINES = "baselines"
 """The folder of the results folder that holds baselines."""
 TRIAL_FILE = "comparison.json"
 JUDGED_FIGURES = ("p50", "p99")
+JUDGED_CPU = {"gateway CPU": "gateway_cpu_s_per_million", "engine CPU": "engine_cpu_s_per_million"}
+"""CPU time of our own code, an order. Where code became slower, it shows this more surely than a completion time."""
+RATE = "rate"
 MACHINE = ("cpu", "cores", "hypervisor")
 """Facts of the host in which two machines differ so much that their times cannot be compared."""
 UNLIKE_BY_NATURE = {"seed"}
@@ -50,8 +55,11 @@ def keep_baseline(results: Path, folder: Path, output: Path | None) -> Path:
     return file
 
 
-def baseline_of(results: Path, name: str) -> Baseline:
-    """Return the baseline of this name, or that of a file, or a trial of the results folder. UserError if none."""
+def baseline_of(results: Path, name: str) -> Baseline | Checkout:
+    """Return the baseline of this name, or that of a file, a trial of the results folder, or another checkout.
+
+    UserError if there is none.
+    """
     places = (
         results / BASELINES / f"{name}.json",
         Path(name) if name.endswith(".json") else None,
@@ -61,9 +69,14 @@ def baseline_of(results: Path, name: str) -> Baseline:
     for place in places:
         if place is not None and place.is_file():
             return Baseline(name, read_record(place, ComparisonRecord))
+    if is_checkout(Path(name)):
+        return Checkout(Path(name).resolve())
     kept = sorted(path.stem for path in (results / BASELINES).glob("*.json"))
     there_are = f"kept are {', '.join(kept)}" if kept else "exchange results baseline NAME keeps one"
-    raise UserError(f"--against is {name!r}, and {results} holds no such baseline or comparison; {there_are}")
+    raise UserError(
+        f"--against is {name!r}, which is no other checkout, and {results} holds no such baseline or comparison; "
+        f"{there_are}"
+    )
 
 
 @dataclass(frozen=True)
@@ -72,8 +85,8 @@ class BaselineRow:
 
     name: str
     pair: ComparedPair
-    is_time: bool
-    """False for a rate, of which less is worse."""
+    more_is_worse: bool
+    """False for a rate."""
     why_undecided: str = ""
 
 
@@ -92,17 +105,40 @@ def rows_against(baseline: Baseline, record: Record) -> list[BaselineRow]:
             second = side_of(earlier, metric, baseline.record)
             pair = ComparedPair(figure=metric, wording=WORDING, first=first, second=second)
             reason = why or settings or lacks_orders(arm, figure)
-            rows.append(BaselineRow(f"{figure} of {arm['label']}", pair, figure in COMPLETION, reason))
+            rows.append(_row(figure, arm, pair, reason))
     return rows
 
 
+def rows_beside_twins(checkout: Checkout, record: Record) -> list[BaselineRow]:
+    """Return a row for each judged figure of each arm that this code and the checkout's code measured."""
+    arms = {(arm["contender"], arm["block"]): arm for arm in record["arms"]}
+    rows = []
+    for arm in record["arms"]:
+        twin = arms.get((twin_name(arm["contender"], checkout.name), arm["block"]))
+        if twin is None:
+            continue
+        for figure, metric in _judged_metrics(arm):
+            first = side_of(arm, metric, record)
+            second = side_of(twin, metric, record)
+            pair = ComparedPair(figure=metric, wording=WORDING, first=first, second=second)
+            rows.append(_row(figure, arm, pair, lacks_orders(arm, figure)))
+    return rows
+
+
+def _row(figure: str, arm: Record, pair: ComparedPair, why_undecided: str) -> BaselineRow:
+    return BaselineRow(f"{figure} of {arm['label']}", pair, figure != RATE, why_undecided)
+
+
 def _judged_metrics(arm: Record) -> Iterator[tuple[str, str]]:
-    """Yield the judged figures of an arm, each with its metric: times from due, or the rate if no order was due."""
+    """Yield the judged figures of an arm, each with its metric: times from due (the rate if no order was due), CPU."""
     if arm["settings"]["orders_per_s"] is None:
-        yield "rate", "orders_per_s"
-        return
-    for figure in JUDGED_FIGURES:
-        yield figure, f"due_{COMPLETION[figure]}_us"
+        yield RATE, "orders_per_s"
+    else:
+        for figure in JUDGED_FIGURES:
+            yield figure, f"due_{COMPLETION[figure]}_us"
+    for figure, metric in JUDGED_CPU.items():
+        if metric in arm["metrics"]:
+            yield figure, metric
 
 
 def another_machine(baseline: Baseline, record: Record) -> str:

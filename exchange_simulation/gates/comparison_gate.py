@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exchange.json_records import Record
-from exchange_simulation.gates.baselines import Baseline, BaselineRow, baseline_of, rows_against, weaknesses
+from exchange_simulation.experiments.trials.checkouts import Checkout
+from exchange_simulation.gates.baselines import (
+    Baseline,
+    BaselineRow,
+    baseline_of,
+    rows_against,
+    rows_beside_twins,
+    weaknesses,
+)
 from exchange_simulation.gates.checks import UNDECIDED, GateCheck, GateReport, GateTable
 from exchange_simulation.gates.conditions import (
     FailureCondition,
@@ -31,7 +39,7 @@ class ComparisonGate:
     """The conditions of a comparison, read before its first run."""
 
     conditions: Sequence[FailureCondition] = ()
-    baseline: Baseline | None = None
+    baseline: Baseline | Checkout | None = None
     slower_by: float | None = None
     """The share by which a figure may be worse than the baseline's, as 0.1; None if the baseline decides nothing."""
 
@@ -54,7 +62,7 @@ class ComparisonGate:
         rows = rows_of(self.conditions, record)
         ratio_rows = [row for row in rows if row.other is not None]
         ratio_pairs = [pair_of(row, record) for row in ratio_rows]
-        baseline_rows = rows_against(self.baseline, record) if self.baseline else []
+        baseline_rows = self._baseline_rows(record)
         pairs = [*ratio_pairs, *(row.pair for row in baseline_rows)]
         verdicts = judge_together(pairs, ALPHA, int(record["seed"]))
         verdicts_of_ratios = verdicts[: len(ratio_rows)]
@@ -68,13 +76,13 @@ class ComparisonGate:
         noise = noise_of(record).banner("runs")
         if noise:
             notes.append(noise)
-        if self.baseline:
+        if isinstance(self.baseline, Baseline):
             notes += weaknesses(self.baseline, record)
-            for row, verdict in zip(baseline_rows, verdicts_of_baseline, strict=True):
-                if self.slower_by is None:
-                    notes.append(_beside_baseline(row, verdict))
-                else:
-                    checks.append(_slower_check(row, verdict, self.slower_by))
+        for row, verdict in zip(baseline_rows, verdicts_of_baseline, strict=True):
+            if self.slower_by is None:
+                notes.append(_beside_baseline(row, verdict))
+            else:
+                checks.append(_slower_check(row, verdict, self.slower_by))
         return GateReport(
             command=str(record["study"]),
             folder=folder,
@@ -84,13 +92,21 @@ class ComparisonGate:
             table=_table(record),
         )
 
+    def _baseline_rows(self, record: Record) -> list[BaselineRow]:
+        """Return the figures beside those of the baseline; none without a baseline."""
+        if self.baseline is None:
+            return []
+        if isinstance(self.baseline, Checkout):
+            return rows_beside_twins(self.baseline, record)
+        return rows_against(self.baseline, record)
+
 
 def _slower_check(row: BaselineRow, verdict: PairVerdict, slower_by: float) -> GateCheck:
     """Judge a figure against the baseline's: missed if it is surely worse by more than the allowed share."""
     name = f"{row.name} not {slower_by:.0%} worse than the baseline's"
     if row.why_undecided:
         return GateCheck(name=name, outcome=UNDECIDED, words=row.why_undecided)
-    if row.is_time:
+    if row.more_is_worse:
         return interval_check(name, row.pair, verdict, 1 + slower_by, is_over=True)
     return interval_check(name, row.pair, verdict, 1 / (1 + slower_by), is_over=False)
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from exchange.settings import RunSettings
@@ -32,6 +33,8 @@ class TrialArm:
     settings: RunSettings
     words_by_field: Mapping[str, str] = field(default_factory=dict)
     """The words of each of the contender's factors, by field; empty in plans of older versions."""
+    checkout: Path | None = None
+    """The folder of the code that measures the arm, by `exchange run`; None if this process measures it."""
 
     def differs_in_one(self, other: TrialArm) -> bool:
         """Return True if the arms differ in exactly one shared factor, so that this factor explains a difference.

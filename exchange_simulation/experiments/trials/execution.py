@@ -14,6 +14,7 @@ from rich.segment import ControlType
 
 from exchange.json_records import Record
 from exchange.settings import RunSettings
+from exchange_simulation.experiments.trials.checkouts import measure_by_checkout
 from exchange_simulation.experiments.trials.observations import attempts, is_valid, new_attempt, unmeasured
 from exchange_simulation.experiments.trials.plan import WARM_UP, TrialPlan, TrialStep, run_s
 from exchange_simulation.launching.errors import UserError
@@ -94,6 +95,8 @@ def _attempt(trial: Path, step: TrialStep, settings: RunSettings, measure: Measu
     """Make one run, and return its record. If a run cannot start, its record is partial; a warm-up raises UserError."""
     folder = new_attempt(trial, step)
     try:
+        if step.arm.checkout is not None:
+            return measure_by_checkout(folder, settings, step.arm.checkout)
         return measure(folder, settings)
     except UserError as error:
         if step.repeat == WARM_UP:

@@ -189,12 +189,15 @@ def plan_as_dict(plan: TrialPlan) -> dict[str, Any]:
 
 
 def _arm_as_dict(arm: TrialArm) -> dict[str, Any]:
-    return {
+    written = {
         "contender": arm.contender,
         "block": arm.block,
         "levels": dict(arm.words_by_field),
         "settings": arm.settings.as_dict(),
     }
+    if arm.checkout is not None:
+        written["checkout"] = str(arm.checkout)
+    return written
 
 
 def write_plan(folder: Path, plan: TrialPlan) -> None:
@@ -251,4 +254,5 @@ def _plan(written: dict[str, Any]) -> TrialPlan:
 
 def _arm(written: dict[str, Any]) -> TrialArm:
     settings = settings_as_written(written["settings"])
-    return TrialArm(written["contender"], written["block"], settings, written.get("levels", {}))
+    checkout = Path(written["checkout"]) if written.get("checkout") else None
+    return TrialArm(written["contender"], written["block"], settings, written.get("levels", {}), checkout)
