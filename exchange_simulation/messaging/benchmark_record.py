@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import click
 
@@ -17,6 +18,7 @@ from exchange_simulation.launching.record.machine import host_facts, now, versio
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import least_duration_s
 from exchange_simulation.messaging.cell_turns import measure_in_turns
+from exchange_simulation.messaging.earlier import TIMES_LONGER, earlier_tries
 from exchange_simulation.messaging.measurements import Measurements
 from exchange_simulation.messaging.point import Settings
 from exchange_simulation.messaging.setup import BenchmarkPlan, check_cells, plan_of
@@ -64,11 +66,17 @@ def why_it_ended(error: BaseException) -> str:
 
 
 def measure_benchmark(
-    benchmark: BenchmarkDefinition, settings: Settings, name: str, brokers: Brokers, on_measured: OnMeasured
+    benchmark: BenchmarkDefinition,
+    settings: Settings,
+    name: str,
+    brokers: Brokers,
+    on_measured: OnMeasured,
+    earlier: Record | None = None,
 ) -> Record:
     """Measure a benchmark, and return bench.json's content.
 
-    An error after the first measurement ends the benchmark and stands in the record; an earlier error is raised.
+    `earlier` is the record of an interruption of the same benchmark, which goes on with the measurements that it
+    lacks. An error after the first measurement ends the benchmark and stands in the record; an earlier error is raised.
     """
     head = head_of(name, benchmark.name, benchmark.about, benchmark.paper)
     began_s = time.monotonic()
@@ -76,6 +84,11 @@ def measure_benchmark(
     repeats = settings["repeats"]
     rule = RedoRule.of_plan(repeats * len(plan.cells)) if settings["redo_noisy"] else None
     measurements = Measurements(list(plan.cells), rule)
+    earlier_s = 0.0
+    if earlier is not None:
+        _take_over(measurements, earlier)
+        head["started_at"] = earlier["started_at"]
+        earlier_s = float(earlier["duration_s"])
     setups = Setups(benchmark, plan, settings, brokers)
     _announce(benchmark, plan, check_cells(benchmark, plan.cells), repeats, rule)
 
@@ -86,7 +99,7 @@ def measure_benchmark(
             "left_out": plan.left_out,
             "settings": settings_given(settings),
             "networks": setups.facts,
-            "duration_s": time.monotonic() - began_s,
+            "duration_s": earlier_s + time.monotonic() - began_s,
         }
 
     try:
@@ -98,6 +111,17 @@ def measure_benchmark(
         if not any(measurements.tries):
             raise
     return record()
+
+
+def _take_over(measurements: Measurements, earlier: Record) -> None:
+    """Put the tries of an interrupted benchmark into `measurements`, and make its cells as long as they were."""
+    measurements.tries = earlier_tries(earlier, measurements.cells)
+    measurements.resumed = int(earlier.get("resumed", 0)) + 1
+    for place, tries in enumerate(measurements.tries):
+        times_longer = max((int(record.get(TIMES_LONGER, 1)) for record in tries), default=1)
+        measurements.cells[place] = replace(measurements.cells[place], times_longer=times_longer)
+    count = sum(map(len, measurements.tries))
+    say(f"{earlier['benchmark']}: goes on, after {counted(count, 'measurements')}")
 
 
 def _announce(

@@ -12,6 +12,7 @@ from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.record.noise import noise_words
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell, Figures
+from exchange_simulation.messaging.earlier import TIMES_LONGER
 from exchange_simulation.messaging.measurements import Measurements
 from exchange_simulation.messaging.measuring import COMPLETE, INVALID, PARTIAL, is_timed, measure
 from exchange_simulation.messaging.point import NETWORK
@@ -56,6 +57,23 @@ def steps_of(cells: Sequence[Cell], repeats: int) -> list[CellStep]:
     return [CellStep(repeat, place) for repeat, place in in_turns(list(places.values()), repeats, SEED)]
 
 
+def _steps_left(measurements: Measurements, repeats: int) -> tuple[list[CellStep], dict[str, list[Record]]]:
+    """Return the steps without a wrong answer so far, and the tries of those steps that have some, by step.
+
+    A step whose answer was wrong is not measured again.
+    """
+    steps: list[CellStep] = []
+    valid: dict[str, list[Record]] = {}
+    for step in steps_of(measurements.cells, repeats):
+        tries = [record for record in measurements.tries[step.place] if record["repeat"] == step.repeat]
+        if any(record["status"] != COMPLETE for record in tries):
+            continue
+        steps.append(step)
+        if tries:
+            valid[step.name] = tries
+    return steps, valid
+
+
 def measure_in_turns(
     benchmark: BenchmarkDefinition,
     repeats: int,
@@ -65,25 +83,26 @@ def measure_in_turns(
 ) -> str | None:
     """Measure every cell once, then every cell again, and so on, since a machine's speed drifts.
 
-    Noisy measurements are made again at the end of their repeat, as the rule of `measurements` says. `on_each` is
-    called after each measurement. Returns the reason why the measurements ended early, or None. KeyboardInterrupt once
+    Noisy measurements are made again at the end of their repeat, as the rule of `measurements` says. Steps that
+    `measurements` has tries of are left out, as far as that rule does not want them again. `on_each` is called after
+    each measurement. Returns the reason why the measurements ended early, or None. KeyboardInterrupt once
     a signal asked for an end.
     """
-    steps = steps_of(measurements.cells, repeats)
-    redos: Redos[CellStep] = Redos(measurements.rule, {})
-    planned = len(steps)
+    steps, valid = _steps_left(measurements, repeats)
+    redos: Redos[CellStep] = Redos(measurements.rule, valid)
+    planned = sum(step.name not in valid for step in steps)
     began_s = time.monotonic()
     for done, step in enumerate(redos.in_turn(steps), 1):
         raise_if_interrupted()
         cell, record = _long_enough(benchmark, measurements.cells[step.place], setups)
         measurements.cells[step.place] = cell
-        measurements.tries[step.place].append({"repeat": step.repeat, **record})
+        measurements.tries[step.place].append({"repeat": step.repeat, TIMES_LONGER: cell.times_longer, **record})
         redos.note(step, record, is_valid=record["status"] == COMPLETE)
         is_made_again = redos.wants(step)
         if is_made_again:
             planned += 1
         on_each()
-        left_s = (time.monotonic() - began_s) * (planned / done - 1)
+        left_s = (time.monotonic() - began_s) * max(0.0, planned / done - 1)
         if record["status"] == PARTIAL:
             left_s = 0.0
         _report_progress(benchmark, cell, step.repeat, record, left_s, is_made_again)

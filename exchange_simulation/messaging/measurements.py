@@ -36,6 +36,8 @@ class Measurements:
     """The tries of each cell; the field `repeat` of a try is the number of its repeat."""
     stopped: str | None = UNFINISHED
     """The reason why tries are missing; None if none is."""
+    resumed: int = 0
+    """How often the benchmark was interrupted and went on."""
 
     def __post_init__(self) -> None:
         self.tries = [[] for _ in self.cells]
@@ -51,7 +53,8 @@ class Measurements:
         return {
             "status": status,
             "reasons": reasons,
-            "caveats": [*_unlike_guarantees(self.cells), *_caveats(rows, self.rule)],
+            "resumed": self.resumed,
+            "caveats": [*_unlike_guarantees(self.cells), *_interruptions(self.resumed), *_caveats(rows, self.rule)],
             "redo_noisy": _use_of(self.rule, rows),
             "rows": rows,
         }
@@ -68,6 +71,13 @@ def _unlike_guarantees(cells: Sequence[Cell]) -> Iterator[str]:
     sentence = unlike_guarantees(guarantees)
     if sentence:
         yield sentence
+
+
+def _interruptions(resumed: int) -> Iterator[str]:
+    """A sentence if the benchmark was interrupted: its repeats are of several times, each with servers of its own."""
+    if resumed:
+        how_often = "once" if resumed == 1 else f"{resumed} times"
+        yield f"the benchmark was interrupted and went on {how_often}, each time with new servers"
 
 
 def _wrong_answers(rows: Sequence[Record]) -> Iterator[str]:

@@ -24,10 +24,11 @@ LONGEST_INTERVAL_S = 10.0
 class ResultsFolder:
     """The folder `results`/`name`, made with the first record: a benchmark that ends before leaves none."""
 
-    def __init__(self, results: Path, name: str) -> None:
-        """UserError if no such folder can be made."""
-        self.folder = new_run_folder(results, name)
-        self.folder.rmdir()
+    def __init__(self, results: Path, name: str, *, goes_on: bool = False) -> None:
+        """UserError if no such folder can be made. With `goes_on` it is there, with an interrupted benchmark."""
+        self.folder = results / name
+        if not goes_on:
+            new_run_folder(results, name).rmdir()
         self._results = results
         self._next_write_s = 0.0
 

@@ -33,7 +33,7 @@ from exchange_simulation.messaging.measuring import COMPLETE
 from exchange_simulation.messaging.options import settings_again
 from exchange_simulation.messaging.point import Settings
 from exchange_simulation.messaging.report import PAGE, is_long, line_of, show, write_page
-from exchange_simulation.messaging.results import ResultsFolder
+from exchange_simulation.messaging.results import ResultsFolder, read
 from exchange_simulation.messaging.suite import SUITE, jobs_of_suite, measure_suite
 from exchange_simulation.messaging.verdicts import with_verdicts
 from exchange_simulation.reports.exports import print_json
@@ -64,7 +64,15 @@ def measured_benchmark(
 ) -> MeasuredBenchmark:
     """Measure one benchmark in a new folder of `results`."""
     check_some_have(settings, settings["transport"])
-    return _measured(benchmark.name, partial(measure_benchmark, benchmark, settings), results, name)
+    folder = ResultsFolder(Path(results), name or dated_name(benchmark.name))
+    return _measured(partial(measure_benchmark, benchmark, settings), folder)
+
+
+def resumed_benchmark(benchmark: BenchmarkDefinition, settings: Settings, folder: Path) -> MeasuredBenchmark:
+    """Measure what an interrupted benchmark lacks, in its own folder. Unusable if its record is damaged."""
+    check_some_have(settings, settings["transport"])
+    measure_all = partial(measure_benchmark, benchmark, settings, earlier=read(folder))
+    return _measured(measure_all, ResultsFolder(folder.parent, folder.name, goes_on=True))
 
 
 def run_suite(settings: Settings, output: BenchmarkOutput) -> int:
@@ -83,7 +91,8 @@ def measured_suite(settings: Settings, results: str, name: str | None) -> Measur
     if not jobs:
         raise UserError(f"no benchmark can be measured over {', '.join(settings['transport'])}")
     check_some_have(settings, unique(transport for job in jobs for transport in job.settings["transport"]))
-    return _measured(SUITE, partial(measure_suite, jobs, settings), results, name)
+    folder = ResultsFolder(Path(results), name or dated_name(SUITE))
+    return _measured(partial(measure_suite, jobs, settings), folder)
 
 
 def run_again(folder: Path, record: Record, output: BenchmarkOutput) -> int:
@@ -96,16 +105,12 @@ def run_again(folder: Path, record: Record, output: BenchmarkOutput) -> int:
     return run_benchmark(benchmark, settings, output)
 
 
-def _measured(
-    benchmark_name: str, measure_all: Callable[[str, Brokers, OnMeasured], Record], results: str, name: str | None
-) -> MeasuredBenchmark:
+def _measured(measure_all: Callable[[str, Brokers, OnMeasured], Record], folder: ResultsFolder) -> MeasuredBenchmark:
     """Measure; write the record as it grows, then the page. UserError or ClickException if nothing was measured."""
-    name = name or dated_name(benchmark_name)
     with interruption_noted():
-        folder = ResultsFolder(Path(results), name)
         try:
             with Brokers() as brokers, brokers.ends_named():
-                record = measure_all(name, brokers, folder.write_now_and_then)
+                record = measure_all(folder.folder.name, brokers, folder.write_now_and_then)
         except KeyboardInterrupt:
             raise click.ClickException(INTERRUPTED) from None
         except click.ClickException:

@@ -33,7 +33,7 @@ from exchange_simulation.papers.paper_folder import (
 
 FAILED = "failed"
 SET_ASIDE = ".interrupted"
-"""The end of the name of a part's folder whose measurement was interrupted, and which is measured anew."""
+"""The end of the name of a part's folder whose measurement was interrupted and cannot go on."""
 
 
 class MeasuredPaper(NamedTuple):
@@ -108,13 +108,16 @@ class _Measurement:
     def _measure(self, part: PaperPart) -> str:
         """Measure a part in its folder; returns why it failed, empty if it did not.
 
-        A folder of an interrupted measurement is kept beside, under another name.
+        An interrupted measurement by the same command goes on. One that cannot go on is kept beside, under another
+        name.
         """
         earlier = self.folder / part.name
-        if earlier.exists():
-            kept = _free_name(earlier)
-            earlier.rename(kept)
         try:
+            if earlier.exists() and part.can_go_on(earlier, quick=self.quick, axes=self.axes):
+                part.go_on(earlier, quick=self.quick, axes=self.axes)
+                return ""
+            if earlier.exists():
+                earlier.rename(_free_name(earlier))
             part.measure(self.folder, quick=self.quick, axes=self.axes)
         except KeyboardInterrupt:
             return INTERRUPTED

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +13,24 @@ from exchange.json_records import Record
 from exchange.record_kinds import ComparisonRecord
 from exchange.unique import unique
 from exchange_simulation.experiments.comparison_arms import LOCAL, nagle_arms
-from exchange_simulation.experiments.trials.plan import TrialPlan
+from exchange_simulation.experiments.trials.plan import TrialPlan, plan_as_dict, read_plan
 from exchange_simulation.experiments.trials.results import FILE as COMPARISON_FILE
 from exchange_simulation.experiments.trials.study import NAGLE
-from exchange_simulation.experiments.trials.trial import new_trial
+from exchange_simulation.experiments.trials.trial import new_trial, resumed_trial
+from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.notices import say
-from exchange_simulation.launching.record.reading import read_record
+from exchange_simulation.launching.record.reading import Unusable, read_record
+from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.benchmarks import benchmark_of
+from exchange_simulation.messaging.earlier import can_go_on
 from exchange_simulation.messaging.options import settings_in_words
 from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.plots import figures_of
+from exchange_simulation.messaging.point import Settings
 from exchange_simulation.messaging.report import PAGE as BENCH_PAGE
 from exchange_simulation.messaging.report import published_beside_ours
 from exchange_simulation.messaging.results import read as read_benchmark
-from exchange_simulation.messaging.running import measured_benchmark
+from exchange_simulation.messaging.running import measured_benchmark, resumed_benchmark
 from exchange_simulation.papers.claims import Claim
 from exchange_simulation.reports.comparison.paper_figures import paper_figures, published
 from exchange_simulation.reports.drawing.figures import Drawing, drawings, write_figures
@@ -93,6 +97,14 @@ class PaperPart(ABC):
         """Measure in a new folder of `parent`. ClickException if nothing could be measured."""
 
     @abstractmethod
+    def can_go_on(self, folder: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> bool:
+        """Return whether `folder` has an interrupted measurement by the same command."""
+
+    @abstractmethod
+    def go_on(self, folder: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> Record:
+        """Measure what the interrupted measurement in `folder` lacks. ClickException if nothing could be measured."""
+
+    @abstractmethod
     def read(self, folder: Path) -> Record:
         """Read the part's record. Unusable if there is none."""
 
@@ -143,9 +155,24 @@ class BenchPart(PaperPart):
         return [*words, "--repeats", str(self.repeats)]
 
     def measure(self, parent: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> Record:
+        benchmark, settings = self._benchmark(quick, axes)
+        return measured_benchmark(benchmark, settings, str(parent), self.name).record
+
+    def _benchmark(self, quick: bool, axes: Axes) -> tuple[BenchmarkDefinition, Settings]:
         benchmark = benchmark_of(self.benchmark)
         settings, _ = settings_in_words(benchmark, self._options(quick, axes))
-        return measured_benchmark(benchmark, settings, str(parent), self.name).record
+        return benchmark, settings
+
+    def can_go_on(self, folder: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> bool:
+        benchmark, settings = self._benchmark(quick, axes)
+        try:
+            return can_go_on(self.read(folder), benchmark, settings)
+        except Unusable:
+            return False
+
+    def go_on(self, folder: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> Record:
+        benchmark, settings = self._benchmark(quick, axes)
+        return resumed_benchmark(benchmark, settings, folder).record
 
     def read(self, folder: Path) -> Record:
         return read_benchmark(folder)
@@ -222,6 +249,16 @@ class ExchangePart(PaperPart):
 
     def measure(self, parent: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> Record:
         return new_trial(self.plan(quick=quick, axes=axes), str(parent), self.name, _say_on_one_line).record
+
+    def can_go_on(self, folder: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> bool:
+        try:
+            begun = read_plan(folder)
+        except UserError:
+            return False
+        return plan_as_dict(replace(begun, resumed=0)) == plan_as_dict(self.plan(quick=quick, axes=axes))
+
+    def go_on(self, folder: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> Record:  # noqa: ARG002
+        return resumed_trial(folder, _say_on_one_line).record
 
     def read(self, folder: Path) -> Record:
         return read_record(folder / COMPARISON_FILE, ComparisonRecord)

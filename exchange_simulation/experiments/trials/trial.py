@@ -98,18 +98,24 @@ def run_trial(plan: TrialPlan, parent: str, name: str | None, as_json: bool) -> 
 def resume_trial(parent: str, name: str, as_json: bool, study: Study = COMPARE) -> Trial:
     """Make the missing runs of an interrupted trial, and show the trial. UserError if `study` made no such trial."""
     folder = Path(parent) / name
-    plan = read_plan(folder)
-    if plan.study is not study:
+    study_of_plan = read_plan(folder).study
+    if study_of_plan is not study:
         raise UserError(
-            f"{folder} was made by exchange {plan.study.name}: type exchange {plan.study.name} --resume {name}"
+            f"{folder} was made by exchange {study_of_plan.name}: type exchange {study_of_plan.name} --resume {name}"
         )
+    trial = resumed_trial(folder, partial(_print, to_stderr=as_json))
+    return _show(trial, as_json)
+
+
+def resumed_trial(folder: Path, announce: Announce) -> Trial:
+    """Make the missing runs of the interrupted trial in `folder`. UserError if there is none."""
+    plan = read_plan(folder)
     with interruption_noted(), _alone(folder):
         if remaining_steps(folder, plan) or (plan.next_look and results(folder, plan)["undecided"]):
             if plan.resumed is not None:
                 plan = replace(plan, resumed=plan.resumed + 1)
             write_plan(folder, plan)
-        trial = _run_trial(folder, plan, partial(_print, to_stderr=as_json))
-        return _show(trial, as_json)
+        return _run_trial(folder, plan, announce)
 
 
 def new_trial(plan: TrialPlan, parent: str, name: str | None, announce: Announce) -> Trial:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from exchange_simulation.cli.main import main
+from exchange_simulation.experiments.trials.plan import write_plan
 from exchange_simulation.papers import catalogue
 from exchange_simulation.papers.claims import CANNOT_TELL, Claim
-from exchange_simulation.papers.paper import Absent, BenchPart, Paper, PaperItem
+from exchange_simulation.papers.paper import Absent, BenchPart, ExchangePart, Paper, PaperItem
 from exchange_simulation.papers.statistics import constant, figure_at, ratio
 
 OVER_TCP = "--transport tcp --sizes 64 --count 40000"
@@ -89,17 +91,57 @@ def test_a_paper_goes_on_with_the_parts_that_it_lacks(tmp_path: Path) -> None:
     assert (tmp_path / "p" / "small" / "bench.json").stat().st_mtime_ns == measured
 
 
+def interrupt_after_repeat_1(bench: Path) -> dict[str, Any]:
+    """Make a record as an interruption in its second repeat leaves it; returns the record."""
+    record: dict[str, Any] = json.loads(bench.read_text())
+    for row in record["rows"]:
+        row["repeats"] = row["repeats"][:1]
+    record |= {"status": "partial", "reasons": ["interrupted"]}
+    bench.write_text(json.dumps(record))
+    return record
+
+
 @pytest.mark.usefixtures("tiny")
-def test_a_part_that_was_interrupted_is_measured_anew_and_kept_beside(tmp_path: Path) -> None:
+def test_a_part_that_was_interrupted_goes_on_in_the_middle_of_its_repeats(tmp_path: Path) -> None:
     measure(tmp_path)
     bench = tmp_path / "p" / "small" / "bench.json"
+    interrupted = interrupt_after_repeat_1(bench)
+
+    finished = CliRunner().invoke(main, ["paper", "tiny", "--results", str(tmp_path), "--resume", "p"])
+
     record = json.loads(bench.read_text())
-    bench.write_text(json.dumps({**record, "status": "partial"}))
+    assert "throughput: goes on, after 1 measurement" in finished.stderr
+    assert record["status"] == "complete"
+    assert record["resumed"] == 1
+    assert record["started_at"] == interrupted["started_at"]
+    assert record["duration_s"] > interrupted["duration_s"]
+    assert record["rows"][0]["repeats"][0] == interrupted["rows"][0]["repeats"][0]
+    assert [repeat["repeat"] for repeat in record["rows"][0]["repeats"]] == [1, 2]
+    assert any("interrupted and went on once" in caveat for caveat in record["caveats"])
+
+
+@pytest.mark.usefixtures("tiny")
+def test_an_interrupted_part_that_another_command_made_is_kept_beside_and_measured_anew(tmp_path: Path) -> None:
+    measure(tmp_path)
+    bench = tmp_path / "p" / "small" / "bench.json"
+    interrupted = interrupt_after_repeat_1(bench)
+    other_settings = {**interrupted["settings"], "count": 30_000}
+    bench.write_text(json.dumps({**interrupted, "settings": other_settings}))
 
     CliRunner().invoke(main, ["paper", "tiny", "--results", str(tmp_path), "--resume", "p"])
 
     assert json.loads(bench.read_text())["status"] == "complete"
+    assert json.loads(bench.read_text())["resumed"] == 0
     assert json.loads((tmp_path / "p" / "small.interrupted-1" / "bench.json").read_text())["status"] == "partial"
+
+
+def test_the_exchange_goes_on_with_the_plan_of_the_same_command(tmp_path: Path) -> None:
+    (part,) = (part for part in catalogue.PAPERS["amqp"].parts if isinstance(part, ExchangePart))
+    write_plan(tmp_path, part.plan(quick=True))
+
+    assert part.can_go_on(tmp_path, quick=True)
+    assert not part.can_go_on(tmp_path, quick=False)
+    assert not part.can_go_on(tmp_path / "nothing", quick=True)
 
 
 @pytest.mark.usefixtures("tiny")
