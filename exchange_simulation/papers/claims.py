@@ -17,7 +17,7 @@ from exchange.json_records import Record
 from exchange.words import counted
 from exchange_simulation.launching.record.noise import MOST_SHARE
 from exchange_simulation.launching.record.noise_summary import NoiseSummary
-from exchange_simulation.papers.readings import ByRepeat, Reading
+from exchange_simulation.papers.readings import ByRepeat, FigureReading
 from exchange_simulation.repeats.judging import ALPHA, TOO_NOISY
 from exchange_simulation.repeats.sign_flips import estimate_together, repeats_needed
 from exchange_simulation.reports.formats.numbers import number_text
@@ -44,7 +44,7 @@ class Statistic:
 
     words: str
     """What is divided by what. For example: messages/s with 1,024 patterns over that with 1."""
-    read: Callable[[PartRecords], Reading]
+    read: Callable[[PartRecords], FigureReading]
     """Reads the ratio from the parts' records; empty if a part or a cell was not measured."""
 
 

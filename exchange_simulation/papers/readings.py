@@ -12,7 +12,7 @@ ByRepeat = Mapping[int, float]
 
 
 @dataclass(frozen=True)
-class Reading:
+class FigureReading:
     values: ByRepeat
     noise: Sequence[NoiseSummary] = ()
     """The noise behind each side of the figure, as the side below and the side above a fraction; none for a number
@@ -25,5 +25,5 @@ class Reading:
         return max(noisy_sides, key=lambda side: side.noisy / side.measurements, default=None)
 
 
-NOTHING = Reading({})
+NOTHING = FigureReading({})
 """The reading of a figure that was not measured."""

@@ -12,21 +12,21 @@ from exchange_simulation.messaging.measurements import figures_with_usage
 from exchange_simulation.messaging.measuring import COMPLETE
 from exchange_simulation.messaging.point import NETWORK
 from exchange_simulation.papers.claims import PartRecords, Statistic
-from exchange_simulation.papers.readings import NOTHING, ByRepeat, Reading
+from exchange_simulation.papers.readings import NOTHING, ByRepeat, FigureReading
 from transports.registry import has_broker
 
 Point = dict[str, Any]
 """Values of a cell's point; `transport` is its transport as it was typed."""
-Read = Callable[[Record], Reading]
+Read = Callable[[Record], FigureReading]
 """Reads a figure from the record of one part."""
 
 
 def figure_at(figure: str, **point: Any) -> Read:
     """Read a benchmark's figure at the one cell with these values."""
 
-    def read(record: Record) -> Reading:
+    def read(record: Record) -> FigureReading:
         rows = list(_rows(record, point))
-        return Reading(_values(rows[0], figure), _noise(record, rows[:1])) if rows else NOTHING
+        return FigureReading(_values(rows[0], figure), _noise(record, rows[:1])) if rows else NOTHING
 
     return read
 
@@ -42,14 +42,14 @@ def smallest(figure: str, **point: Any) -> Read:
 
 
 def _over_cells(figure: str, point: Point, choose: Callable[[list[float]], float]) -> Read:
-    def read(record: Record) -> Reading:
+    def read(record: Record) -> FigureReading:
         rows = list(_rows(record, point))
         values_by_cell = [_values(row, figure) for row in rows]
         if not values_by_cell:
             return NOTHING
         measured_everywhere = set.intersection(*(set(values) for values in values_by_cell))
         values = {repeat: choose([values[repeat] for values in values_by_cell]) for repeat in measured_everywhere}
-        return Reading(values, _noise(record, rows))
+        return FigureReading(values, _noise(record, rows))
 
     return read
 
@@ -91,9 +91,9 @@ def _noise(record: Record, rows: Sequence[Record]) -> list[NoiseSummary]:
 def scaled(read: Read, factor: float) -> Read:
     """Read the same figure, times `factor`."""
 
-    def read_scaled(record: Record) -> Reading:
+    def read_scaled(record: Record) -> FigureReading:
         reading = read(record)
-        return Reading({repeat: factor * value for repeat, value in reading.values.items()}, reading.noise)
+        return FigureReading({repeat: factor * value for repeat, value in reading.values.items()}, reading.noise)
 
     return read_scaled
 
@@ -104,14 +104,14 @@ def metric_of(metric: str, orders_per_s: float, *, nagle: bool) -> Read:
     The arm is the first with these settings: that over the paper's own transport on the first network.
     """
 
-    def read(record: Record) -> Reading:
+    def read(record: Record) -> FigureReading:
         for arm in record["arms"]:
             settings = arm["settings"]
             is_wanted = settings["orders_per_s"] == orders_per_s and bool(settings["nagle"]) == nagle
             if is_wanted and metric in arm["metrics"]:
                 by_repeat = arm["metrics"][metric]["by_repeat"]
                 values = {int(repeat): float(value) for repeat, value in by_repeat.items() if value}
-                return Reading(values, _noise_of_arm(record, arm))
+                return FigureReading(values, _noise_of_arm(record, arm))
         return NOTHING
 
     return read
@@ -127,9 +127,9 @@ def _noise_of_arm(record: Record, arm: Record) -> list[NoiseSummary]:
 def constant(value: float) -> Read:
     """Read a number that the paper prints, in every repeat."""
 
-    def read(record: Record) -> Reading:
+    def read(record: Record) -> FigureReading:
         repeats = range(1, int(_repeats_of(record)) + 1)
-        return Reading(dict.fromkeys(repeats, value))
+        return FigureReading(dict.fromkeys(repeats, value))
 
     return read
 
@@ -143,7 +143,7 @@ def _repeats_of(record: Record) -> int:
 def ratio(words: str, part: str, above: Read, below: Read, *, part_below: str = "") -> Statistic:
     """A statistic: `above` over `below`, from the record of `part`; `below` from that of `part_below`, if given."""
 
-    def read(records: PartRecords) -> Reading:
+    def read(records: PartRecords) -> FigureReading:
         lower_part = part_below or part
         if part not in records or lower_part not in records:
             return NOTHING
@@ -153,7 +153,7 @@ def ratio(words: str, part: str, above: Read, below: Read, *, part_below: str = 
         denominators = denominator.values
         shared = sorted(numerators.keys() & denominators.keys())
         ratios = {repeat: numerators[repeat] / denominators[repeat] for repeat in shared if denominators[repeat] > 0}
-        return Reading(ratios, [*numerator.noise, *denominator.noise])
+        return FigureReading(ratios, [*numerator.noise, *denominator.noise])
 
     return Statistic(words, read)
 
@@ -168,13 +168,13 @@ def straightness(words: str, part: str, figure: str, x: str, at: tuple[float, fl
     low, middle, high = at
     share = (middle - low) / (high - low)
 
-    def line_at_middle(record: Record) -> Reading:
+    def line_at_middle(record: Record) -> FigureReading:
         low_end = figure_at(figure, **{x: low}, **point)(record)
         high_end = figure_at(figure, **{x: high}, **point)(record)
         lows = low_end.values
         highs = high_end.values
         line = {repeat: lows[repeat] + share * (highs[repeat] - lows[repeat]) for repeat in lows.keys() & highs.keys()}
-        return Reading(line, [*low_end.noise, *high_end.noise])
+        return FigureReading(line, [*low_end.noise, *high_end.noise])
 
     return ratio(words, part, figure_at(figure, **{x: middle}, **point), line_at_middle)
 
@@ -182,11 +182,11 @@ def straightness(words: str, part: str, figure: str, x: str, at: tuple[float, fl
 def with_rise_of(start: Read, low: Read, high: Read) -> Read:
     """Read `start` plus the difference from `low` to `high`: where a figure would be that rises as these do."""
 
-    def read(record: Record) -> Reading:
+    def read(record: Record) -> FigureReading:
         readings = [start(record), low(record), high(record)]
         starts, lows, highs = (reading.values for reading in readings)
         measured_everywhere = starts.keys() & lows.keys() & highs.keys()
         values = {repeat: starts[repeat] + highs[repeat] - lows[repeat] for repeat in measured_everywhere}
-        return Reading(values, [side for reading in readings for side in reading.noise])
+        return FigureReading(values, [side for reading in readings for side in reading.noise])
 
     return read

@@ -16,7 +16,7 @@ from exchange_simulation.messaging.point import in_each_network
 from exchange_simulation.papers.catalogue import PAPERS
 from exchange_simulation.papers.claims import CANNOT_TELL, DOES_NOT_HOLD, HOLDS, Claim, Statistic, judge_claims
 from exchange_simulation.papers.paper import BenchPart, ExchangePart, Paper
-from exchange_simulation.papers.readings import NOTHING, Reading
+from exchange_simulation.papers.readings import NOTHING, FigureReading
 
 REPEATS = 6
 NOISE = 0.002
@@ -28,7 +28,7 @@ def planted(claim: Claim, ratio: float, repeats: int = REPEATS) -> Claim:
     """The claim with a statistic that is `ratio` in each repeat, but for a little noise."""
     noise = np.random.default_rng(1).normal(0, NOISE, repeats)
     values = {repeat + 1: ratio * exp(noise[repeat]) for repeat in range(repeats)}
-    return replace(claim, statistic=Statistic(claim.statistic.words, lambda _records: Reading(values)))
+    return replace(claim, statistic=Statistic(claim.statistic.words, lambda _records: FigureReading(values)))
 
 
 def allowed_ratio(claim: Claim) -> float:
