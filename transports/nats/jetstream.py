@@ -12,7 +12,8 @@ Each direction has a stream, which keeps a frame while a consumer has not acknow
     pair, fan-in   a reader's consumer is its own; the next reader of the stream begins with the first frame that was
                    not acknowledged, and then deletes the consumer of the reader before
     fan-in, fanout, topic   each reader of the stream to all has a consumer there, from now on
-    queue          all readers share one consumer, and acknowledge each frame by itself
+    queue          all readers share one consumer, and acknowledge each frame by itself; one that is longer than its
+                   reader takes is ended (+TERM), since no other reader of the group would take it either
 
 Source: docs.nats.io/reference/reference-protocols/nats_api_reference.
 """
@@ -35,6 +36,7 @@ from transports.nats.protocol import (
     FRAME_SUBSCRIPTION,
     OTHER,
     count_acknowledgements,
+    replies_to_long_messages,
 )
 from transports.waiting import READABLE, WRITABLE
 
@@ -52,6 +54,8 @@ REDELIVER_TO_GROUP_NS = 30_000_000_000
 UNUSED_NS = 600_000_000_000
 """The server removes a consumer that nobody used for this long, such as a killed run's."""
 ASK_AGAIN_NS = 10_000_000
+END_DELIVERY = b"+TERM"
+"""The answer to a frame that is not to be delivered again, though nobody has handled it."""
 ABSENT = 404
 """The code of the server's refusal if a stream or a consumer does not exist."""
 OLDEST_WITH_FILTERS = (2, 10)
@@ -154,6 +158,8 @@ class JetStreamCarrier(CoreCarrier):
         self._confirm_times = ConfirmTimes()
         self._leftover = 0
         """Frames that had been delivered to an earlier reader, and are delivered again."""
+        self._ended = 0
+        """Frames of a queue that were longer than we take, and that the server delivers to nobody any more."""
 
     def hear(self, subject: str) -> None:
         """Take the frames of a stream, from the first one that was not acknowledged.
@@ -300,15 +306,27 @@ class JetStreamCarrier(CoreCarrier):
 
     def take(self, batch: FrameBatch) -> int:
         replies = self._replies
+        numbers = self._connection.numbers
         received_before = int(replies.counts[RECEIVED])
+        too_long_before = int(numbers[TOO_LONG])
+        begin = int(numbers[BEGIN])
         why = self._connection.take_frames(batch, replies)
         received = int(replies.counts[RECEIVED])
+        if self._is_in_group and numbers[TOO_LONG] > too_long_before:
+            scanned = self._connection.incoming[begin : int(numbers[BEGIN])]
+            self._end_delivery(replies_to_long_messages(scanned, batch.largest_frame))
         if received > received_before and not self._is_in_group:
             last = (received - 1) % len(replies)
             head = replies.addresses[last, : max(int(replies.lengths[last]), 0)].tobytes()
             self._acknowledgement = head + b"0\r\n\r\n"
             replies.counts[ANSWERED] = received
         return why
+
+    def _end_delivery(self, replies: list[str]) -> None:
+        """Tell the server to deliver these frames to nobody any more; `replies` are the subjects for the answers."""
+        for reply in replies:
+            self._connection.write(f"PUB {reply} {len(END_DELIVERY)}\r\n".encode() + END_DELIVERY + b"\r\n")
+        self._ended += len(replies)
 
     @property
     def _taken(self) -> int:
@@ -394,6 +412,7 @@ class JetStreamCarrier(CoreCarrier):
             "confirmed": self._answered,
             "unconfirmed": self._sent - self._answered,
             "left_over": self._leftover,
+            "ended_too_long": self._ended,
             **self._confirm_times.facts(),
         }
 

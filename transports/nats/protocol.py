@@ -201,3 +201,19 @@ def count_acknowledgements(stream: Bytes, begin: int, end: int) -> tuple[int, in
                 return OTHER, at, acknowledged
         acknowledged += 1
         at = payload + size + 2
+
+
+def replies_to_long_messages(stream: Bytes, largest: int) -> list[str]:
+    """Return the subject for the answer to each message longer than `largest` bytes, of those that `scan_frames` took.
+
+    `stream` has whole messages only, each with a subject for its answer, as a stream of JetStream sends them.
+    """
+    replies: list[str] = []
+    at = 0
+    while at < len(stream):
+        _, newline, size = find_message(stream, at, len(stream), FRAME_SUBSCRIPTION)
+        words = stream[at:newline].tobytes().decode("ascii", "replace").split()
+        if size > largest:
+            replies.append(words[-2])
+        at = newline + 1 + size + 2
+    return replies

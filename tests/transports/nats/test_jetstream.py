@@ -231,6 +231,24 @@ def test_messages_that_were_handled_leave_the_stream(url: str, nats: RunningBrok
         publisher.close()
 
 
+def test_a_message_that_is_too_long_for_its_consumer_leaves_the_queue_and_is_counted(
+    url: str, nats: RunningBroker
+) -> None:
+    with probing(nats) as probe:
+        consumer = listen(url, TOKEN, Pattern.QUEUE)
+        publisher = connect(url, TOKEN, deadline_ns(), Pattern.QUEUE)
+        long = b"x" * 101
+        assert publisher.send(FrameBatch.of(b"first", long, long, b"last"), 0) == 4
+        batch = FrameBatch(capacity_frames=10, capacity_bytes=1000, largest_frame=100)
+        serve_links_until(lambda: consumer.receive(batch) >= 0 and batch.count == 2, consumer)
+        assert list(batch) == [b"first", b"last"]
+        serve_links_until(lambda: consumer.receive(batch) == 0 and probe.depth()["queue:1:queue"] == 0, consumer)
+        assert consumer.junk == 2
+        assert consumer.facts()["ended_too_long"] == 2
+        consumer.close()
+        publisher.close()
+
+
 def test_messages_wait_for_the_next_consumer_once_all_have_left(url: str) -> None:
     first = listen(url, TOKEN, Pattern.QUEUE)
     publisher = connect(url, TOKEN, deadline_ns(), Pattern.QUEUE)
