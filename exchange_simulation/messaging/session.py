@@ -41,6 +41,8 @@ class Session:
         self._launcher = launcher
         self._patience_ns = int(patience_s * 1e9)
         self._give_up_ns = 0
+        self._was_late = False
+        """Whether the waiting time was over at the last call of `wait`."""
         self.progressed()
 
     @property
@@ -51,11 +53,17 @@ class Session:
     def progressed(self) -> None:
         """Start the waiting time anew: something came or went."""
         self._give_up_ns = time.monotonic_ns() + self._patience_ns
+        self._was_late = False
 
     def wait(self, link: Link, problem: str, *, writable: bool = False) -> None:
-        """Wait a moment until a frame can be received, or sent if `writable`. Silence names the `problem`."""
+        """Wait a moment until a frame can be received, or sent if `writable`. Silence names the `problem`.
+
+        The role looks once more after the waiting time: perhaps the role was slow, and the message lies there.
+        """
         now_ns = time.monotonic_ns()
-        if now_ns > self._give_up_ns and (self.must_stop or not self._until_stopped):
+        is_late = now_ns > self._give_up_ns
+        was_late, self._was_late = self._was_late, is_late
+        if is_late and was_late and (self.must_stop or not self._until_stopped):
             raise Silence(f"{problem} for {self._patience_ns / 1e9:g} s{excuse_of(self.links)}")
         link.wait(now_ns + self._tick_ns, readable=not writable, writable=writable)
 
@@ -72,6 +80,7 @@ class Session:
             self.wait(link, problem)
         now_ns = time.monotonic_ns()
         self._give_up_ns = now_ns + self._patience_ns
+        self._was_late = False
         return now_ns
 
     def send_all(self, link: Link, batch: FrameBatch, first: int = 0) -> None:

@@ -1,5 +1,7 @@
 """Prints the kernels of links: `python list_kernels.py URL PATTERN URL PATTERN ...`.
 
+PATTERN is that of a listener, or `subscriber` for the connector of a fanout, which needs no publisher to open.
+
 A line for each link: `name:signatures` for each kernel of a module of transports. One forked process a link, so that
 kernels compiled for one link do not count for the next. The imports are made once, before the forks.
 """
@@ -8,11 +10,12 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 from numba.core.registry import CPUDispatcher
 
 from transports.base import Pattern
-from transports.registry import listen
+from transports.registry import connect, listen
 
 
 def kernels() -> dict[str, int]:
@@ -28,7 +31,10 @@ def kernels() -> dict[str, int]:
 
 
 def print_kernels(url: str, pattern: str) -> None:
-    link = listen(url, "token", Pattern(pattern))
+    if pattern == "subscriber":
+        link = connect(url, "token", time.monotonic_ns(), Pattern.FANOUT)
+    else:
+        link = listen(url, "token", Pattern(pattern))
     print(*sorted(f"{name}:{count}" for name, count in kernels().items()), flush=True)
     link.close()
 

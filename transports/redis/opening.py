@@ -88,14 +88,18 @@ def connect(address: Address, until_ns: int) -> Link:
 
 def _warm(wires: Wires, carrier: Carrier) -> None:
     """Load every kernel, so that nothing compiles once frames flow."""
-    no_frames = FrameBatch(0, 1, 1)
-    carrier.is_frame_next()
-    wires.send_frames(no_frames, 0)
-    wires.take_replies()
+    _warm_python_calls(wires, carrier)
     if SOCKETS_ARE_COMPILED and HAS_PPOLL:
         from transports.redis.compiled import lent_calls
 
         lent_calls(wires, isinstance(carrier, StreamCarrier), 0, lambda: None)
+
+
+def _warm_python_calls(wires: Wires, carrier: Carrier) -> None:
+    """Load the kernels of links whose calls are not lent."""
+    carrier.is_frame_next()
+    wires.send_frames(FrameBatch(0, 1, 1), 0)
+    wires.take_replies()
 
 
 def _subscribers(wires: Wires, channel: str) -> int:
@@ -114,6 +118,7 @@ def _listen_beside_others(address: Address, base: str) -> Link:
             queue = QueueCarrier(wires, name)
             queue.create(f"{base}:queue")
             queue.hear(f"{base}:queue", words)
+            _warm_python_calls(wires, queue)
             return RedisConsumer(address, base, wires, queue, name)
         if address.pattern is Pattern.REQUESTS:
             return _answerer(address, base, wires, name)
@@ -121,6 +126,7 @@ def _listen_beside_others(address: Address, base: str) -> Link:
         carrier.send_to(f"{base}:out{_of_key(address.keys[0])}" if address.pattern is Pattern.TOPIC else f"{base}:out")
         carrier.create(f"{base}:in")
         carrier.hear(f"{base}:in", words)
+        _warm_python_calls(wires, carrier)
         wires.command("PUBLISH", f"{base}:roll", ROLL_CALL)
         return RedisPublisher(address, base, wires, carrier, name)
     except BaseException:
@@ -135,6 +141,7 @@ def _answerer(address: Address, base: str, wires: Wires, name: str) -> Link:
         raise CannotListen(f"{address.masked_url} has somebody who answers already: channels take one")
     carrier = PublishedChannels(wires, f"{base}:in", f"{base}:answers:", ReturnAddresses())
     carrier.hear_patterns([], [f"{base}:in:*"], words)
+    _warm_python_calls(wires, carrier)
     return RedisAnswerer(address, base, wires, carrier, name)
 
 
@@ -144,11 +151,13 @@ def _connect_beside_others(address: Address, base: str, wires: Wires, name: str)
         queue = QueueCarrier(wires, name)
         queue.send_to(f"{base}:queue")
         wires.subscribe(f"{base}:words:{name}")
+        _warm_python_calls(wires, queue)
         return RedisSharedLink(address, base, wires, queue, name)
     if address.pattern is Pattern.REQUESTS:
         channels = Channels(wires)
         channels.send_to(f"{base}:in:{name}")
         channels.hear(f"{base}:answers:{name}", f"{base}:words:{name}")
+        _warm_python_calls(wires, channels)
         return RedisAsker(address, base, wires, channels, name, bool(_subscribers(wires, f"{base}:words")))
     carrier = _shared_carrier(address, wires, base, name)
     carrier.send_to(f"{base}:in")
@@ -158,6 +167,7 @@ def _connect_beside_others(address: Address, base: str, wires: Wires, name: str)
     else:
         carrier.create(f"{base}:out")
         carrier.hear(f"{base}:out", f"{base}:roll")
+    _warm_python_calls(wires, carrier)
     subscriber = RedisSharedLink(address, base, wires, carrier, name)
     subscriber.say_hello()
     return subscriber

@@ -52,6 +52,27 @@ def test_a_session_gives_up_after_its_patience() -> None:
         wait_to_send(session, 2)
 
 
+class SlowReader(BlockedLink):
+    """A link whose first look takes longer than the session waits, and whose message has come meanwhile."""
+
+    looks = 0
+
+    def receive(self, batch: FrameBatch) -> int:
+        self.looks += 1
+        if self.looks == 1:
+            return 0
+        batch.append(b"message")
+        return 1
+
+
+def test_a_session_that_was_slow_itself_looks_once_more() -> None:
+    """Regression: a consumer that compiled for 10 s found that nothing had come for 10 s."""
+    session = Session([SlowReader()], Pipe()[0], 0.0)  # type: ignore[list-item]
+    batch = FrameBatch(1)
+    session.receive(session.link, batch, "nothing came")
+    assert list(batch) == [b"message"]
+
+
 def test_a_session_until_stopped_waits_for_the_launcher_s_stop() -> None:
     role_end, launcher_end = Pipe()
     session = Session([BlockedLink()], role_end, 0.0, until_stopped=True)  # type: ignore[list-item]

@@ -302,3 +302,20 @@ def test_an_open_link_has_its_kernels(redis: RunningBroker, query: str) -> None:
     command = [sys.executable, str(LIST_KERNELS), f"{redis.url}{query}", "pair"]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert KERNELS[query] <= set(output.split())
+
+
+@pytest.mark.parametrize(
+    ("query", "end", "scanner"),
+    [
+        ("", "subscriber", "scan_published:1"),
+        ("", "fanout", "scan_messages:1"),
+        ("", "requests", "scan_published:1"),
+        ("?kind=stream", "queue", "scan_entries:1"),
+        ("?kind=stream", "subscriber", "scan_entries:1"),
+    ],
+)
+def test_an_open_link_among_many_has_its_kernels(redis: RunningBroker, query: str, end: str, scanner: str) -> None:
+    """Regression: subscribers compiled for ten seconds on a busy machine while messages waited, and gave up."""
+    command = [sys.executable, str(LIST_KERNELS), f"{redis.url}{query}", end]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert {scanner, "lay_out:1", "scan_replies:1"} <= set(output.split())
