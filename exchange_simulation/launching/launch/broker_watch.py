@@ -49,6 +49,8 @@ class BrokerWatch:
         self.usage: dict[str, Any] | None = None
         self.last_look: str | None = None
         """The error that ended the sampling before the run's end; None without an error."""
+        self.slowest_look_s = 0.0
+        """The longest time in which the broker answered a look."""
         self.deepest: dict[str, int] = {}
         """The greatest number of messages seen in each queue."""
 
@@ -100,13 +102,15 @@ class BrokerWatch:
         """
         if self._probe is None or time.monotonic() < self._next_look_s:
             return
-        self._next_look_s = time.monotonic() + SAMPLING_S
+        began_s = time.monotonic()
+        self._next_look_s = began_s + SAMPLING_S
         try:
             depths = self._probe.depth()
         except Exception as error:  # noqa: BLE001
             self._next_look_s = float("inf")
             self.last_look = f"{type(error).__name__}: {error}"
             return
+        self.slowest_look_s = max(self.slowest_look_s, time.monotonic() - began_s)
         for name, messages in depths.items():
             self.deepest[name] = max(messages, self.deepest.get(name, 0))
 
@@ -120,6 +124,8 @@ class BrokerWatch:
             facts |= self._server.facts()
         facts["is_private"] = self._server is not None
         facts["deepest_queue"] = self.deepest
+        if self._probe:
+            facts["slowest_look_s"] = round(self.slowest_look_s, 3)
         if self.last_look:
             facts["last_look"] = self.last_look
         return facts

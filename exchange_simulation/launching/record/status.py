@@ -9,6 +9,7 @@ from typing import Any
 
 from exchange.instances import instance_of, named, role_of
 from exchange.results import EngineResult, GatewayResult, SessionAtEngine, StreamCounts
+from exchange_simulation.launching.record.broker_pauses import pause_words
 from exchange_simulation.launching.record.market_data import market_data_differences
 from exchange_simulation.launching.record.outcome import RunOutcome, counts, untimed_orders
 
@@ -31,7 +32,7 @@ def judge(
     """
     partial = list(_reasons_for_partial(outcome))
     if partial:
-        return "partial", _with_order_counts(outcome, partial + _failed_look_at_broker(outcome))
+        return "partial", _with_order_counts(outcome, partial + _pause_of_broker(outcome))
     invalid = list(_reasons_for_invalid(outcome))
     if invalid:
         return "invalid", invalid
@@ -75,15 +76,13 @@ def _reasons_for_partial(outcome: RunOutcome) -> Iterator[str]:
                     yield f"the {name} dropped {named('gateway', session.gateway)}: {session.dropped}"
 
 
-def _failed_look_at_broker(outcome: RunOutcome) -> list[str]:
-    """Return why the broker did not say how deep its queues are; empty if it did, or if there is no broker.
+def _pause_of_broker(outcome: RunOutcome) -> list[str]:
+    """Return the sentence on a broker that stood still; empty if it did not, or if there is no broker.
 
     A broker that stalls is noticed in this way only: each component reports that its peer said nothing.
     """
-    if not outcome.broker or "last_look" not in outcome.broker:
-        return []
-    _, _, sentence = outcome.broker["last_look"].partition(": ")
-    return [f"a look at the broker's queues failed: {sentence}"]
+    sentence = pause_words(outcome.broker)
+    return [sentence] if sentence else []
 
 
 def _reasons_for_invalid(outcome: RunOutcome) -> Iterator[str]:

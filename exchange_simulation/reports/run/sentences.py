@@ -8,6 +8,7 @@ from exchange.confirms import confirm_rows
 from exchange.json_records import Record, section
 from exchange.words import counted, participants_clause
 from exchange_simulation.launching.record.backlog import backlog_words
+from exchange_simulation.launching.record.broker_pauses import pause_words
 from exchange_simulation.launching.record.noise import noise_words
 from exchange_simulation.launching.record.noise_summary import noise_of
 from exchange_simulation.reports.formats.engines import engine_rows
@@ -45,6 +46,7 @@ def page_words(run: Record) -> dict[str, Any]:
         "gateways": fairness_rows(run.get("gateways") or ()),
         "engines": engine_rows(run.get("engines") or ()),
         "noise": noise_of(run).banner("runs"),
+        "pause": pause_words(run.get("broker")),
         "answers_per_order": answers_per_order(run),
         "mean_cores": mean_cores(run),
         "both_ends": both_ends(run),

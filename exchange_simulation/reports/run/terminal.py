@@ -11,7 +11,9 @@ from exchange.confirms import confirm_rows
 from exchange.percentiles import LABELS
 from exchange.words import counted, participants_clause
 from exchange_simulation.launching.record.backlog import backlog_words
+from exchange_simulation.launching.record.broker_pauses import pause_words
 from exchange_simulation.launching.record.noise_summary import noise_of
+from exchange_simulation.launching.transport_settings import guarantee_of
 from exchange_simulation.reports.formats.engines import engine_rows
 from exchange_simulation.reports.formats.fairness import fairness_rows
 from exchange_simulation.reports.formats.few_orders import has_enough_orders, max_of
@@ -19,6 +21,7 @@ from exchange_simulation.reports.formats.numbers import ABSENT, number_text, rat
 from exchange_simulation.reports.run.hosts import host_sentences
 from exchange_simulation.reports.run.market_data import COLUMNS, SubscriberRow, published_words, subscriber_rows
 from exchange_simulation.reports.tables import FoldingTable, indented, key, plain_table, terminal
+from transports.guarantees import Fate
 
 if TYPE_CHECKING:
     from exchange_simulation.launching.packets.rows import PacketRow
@@ -34,7 +37,7 @@ def show_record(record: dict[str, Any]) -> None:
     console.print(headline(record), markup=False)
     for warning in _warnings(record):
         console.print(indented(warning, "bold red"))
-    for line in (*_breaks(record), *host_sentences(record), *_traffic(record)):
+    for line in (*_breaks(record), *host_sentences(record), *_guarantee(record), *_traffic(record)):
         console.print(indented(line))
     if record.get("completion_us"):
         console.print(_completion_table(record))
@@ -58,6 +61,9 @@ def _warnings(record: dict[str, Any]) -> Iterator[str]:
     yield from record["reasons"]
     for flag in record.get("network", {}).get("flags", ()):
         yield f"the network: {flag}"
+    pause = pause_words(record.get("broker"))
+    if pause and pause not in record["reasons"]:
+        yield pause
     noise = noise_of(record).banner("runs")
     if noise:
         yield noise
@@ -109,6 +115,21 @@ def _breaks(record: dict[str, Any]) -> Iterator[str]:
     parts.append(f"orders sent again {recovered['orders_resent']:,}")
     without_service = f"{recovered['without_service_s']:.2f} s without service, in the times below"
     yield f"recovered: {', '.join(parts)}; {without_service}"
+
+
+def _guarantee(record: dict[str, Any]) -> Iterator[str]:
+    """Yield what becomes of messages over a server that dies, or whose reader dies; nothing without a server.
+
+    For example: guarantee: lossy; what is under way is lost if its reader dies, and lost if the server dies
+    """
+    settings = record.get("settings", {})
+    guarantee = guarantee_of(settings["transport"], settings) if "transport" in settings else None
+    if guarantee is None or guarantee.server_dies is Fate.NO_SERVER:
+        return
+    yield (
+        f"guarantee: {guarantee.level}; what is under way is {guarantee.peer_dies.value} if its reader dies, and "
+        f"{guarantee.server_dies.value} if the server dies"
+    )
 
 
 def _offered(settings: dict[str, Any]) -> str:

@@ -136,3 +136,26 @@ def test_little_or_unknown_noise_of_the_machine_is_not_printed(
     show_record({**record("first"), "noise": {"share_of_all_cpus": share}})
     before_figures = capsys.readouterr().out.partition("microseconds")[0]
     assert "the machine:" not in before_figures
+
+
+def test_a_pause_of_the_broker_is_printed_before_the_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    show_record({**record("first"), "broker": {"slowest_look_s": 2.04}})
+    before_figures = capsys.readouterr().out.partition("microseconds")[0]
+    assert "the broker answered a look at its queues after 2.0 s" in before_figures
+
+
+@pytest.mark.parametrize(
+    ("transport", "sentence"),
+    [
+        ("redis?kind=pubsub", "guarantee: lossy; what is under way is lost if its reader dies, and lost if the server"),
+        ("redis?kind=stream", "guarantee: durable, synced once a second; what is under way is kept if its reader dies"),
+        ("zeromq", ""),
+    ],
+)
+def test_a_run_over_a_server_says_its_guarantee(
+    transport: str, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show_record(record("first", settings={"transport": transport}))
+    output = " ".join(capsys.readouterr().out.split())
+    assert sentence in output
+    assert ("guarantee:" in output) == bool(sentence)

@@ -12,6 +12,7 @@ import pytest
 
 from exchange_simulation.launching.launch import broker_watch
 from exchange_simulation.launching.launch.broker_watch import BrokerWatch
+from exchange_simulation.launching.record.broker_pauses import pause_words
 from transports.base import PeerGone
 
 
@@ -44,6 +45,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> BrokerWatch:
     made = object.__new__(BrokerWatch)
     made._next_look_s = 0.0
     made.deepest = {}
+    made.slowest_look_s = 0.0
     return made
 
 
@@ -52,6 +54,21 @@ def test_the_greatest_depth_of_each_queue_is_recorded(watch: BrokerWatch) -> Non
     watch.look()
     watch.look()
     assert watch.deepest == {"order": 3, "trade": 5}
+
+
+def test_the_time_of_the_slowest_answer_is_recorded_and_a_late_one_is_named(
+    watch: BrokerWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch._probe = ScriptedProbe([{}, {}, {}])  # type: ignore[assignment]
+    clock = iter([10.0, 10.0, 10.01, 11.0, 11.0, 14.0, 15.0, 15.0, 15.02])  # three readings a look
+    monkeypatch.setattr(broker_watch, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    for _ in range(3):
+        watch.look()
+    assert watch.slowest_look_s == 3.0
+    assert pause_words({"slowest_look_s": watch.slowest_look_s}).startswith(
+        "the broker answered a look at its queues after 3.0 s"
+    )
+    assert pause_words({"slowest_look_s": 0.02}) == ""
 
 
 @pytest.mark.parametrize("failure", [PeerGone("the broker went away"), RuntimeError("pika has no channel")])
