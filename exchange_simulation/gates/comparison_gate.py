@@ -125,5 +125,5 @@ def _table(record: Record) -> GateTable:
     for arm in record["arms"]:
         clock = "due" if "due_p50_us" in arm["metrics"] else "handed_over"
         figures = [with_middle_half(arm["metrics"].get(f"{clock}_{name}_us")) for name in ("p50", "p99")]
-        rows.append([*rate_and_name(arm), *figures, median_text(arm["metrics"].get("orders_per_s"))])
+        rows.append([*rate_and_name(record, arm), *figures, median_text(arm["metrics"].get("orders_per_s"))])
     return GateTable(titles=("orders/s", "over", "p50 us", "p99 us", "achieved/s"), rows=rows)

@@ -109,12 +109,25 @@ def factors_beside_rate(arm: Record) -> str:
     return f", {factors}" if factors else ""
 
 
-def rate_and_name(arm: Record) -> tuple[str, str]:
-    """Return an arm's rate, and its contender with the factors beside the rate.
+def rate_and_name(record: Record, arm: Record) -> tuple[str, str]:
+    """Return an arm's rate, and its contender with the factors beside the rate, and with its guarantee.
 
-    For example: ("8,000", "amqp, packing 10, arrivals poisson"), or ("max", "amqp")
+    For example: ("8,000", "amqp, packing 10, arrivals poisson"), or ("max", "redis?kind=stream (durable)")
     """
-    return rate_text(arm["settings"]["orders_per_s"]), arm["contender"] + factors_beside_rate(arm)
+    name = arm["contender"] + factors_beside_rate(arm) + guarantee_in_brackets(record, arm)
+    return rate_text(arm["settings"]["orders_per_s"]), name
+
+
+def guarantee_in_brackets(record: Record, arm: Record) -> str:
+    """Return the first word of an arm's guarantee, for a row of a table; empty if all arms have the same guarantee.
+
+    For example: " (durable)". The first caveat of the record has the whole guarantees.
+    """
+    guarantees = {one.get("guarantee") for one in record["arms"]}
+    guarantee = arm.get("guarantee")
+    if guarantee is None or len(guarantees) == 1:
+        return ""
+    return f" ({guarantee.partition(',')[0]})"
 
 
 def cpu_metric(component: str) -> str:

@@ -130,7 +130,7 @@ def _completion(record: Record) -> FoldingTable:
         figures.append(median_text(arm["metrics"].get("orders_per_s")))
         if is_any_saturated:
             figures.append(f"{arm['saturated']} of {len(arm['runs'])}" if arm["saturated"] else "")
-        table.add_row(*rate_and_name(arm), *figures)
+        table.add_row(*rate_and_name(record, arm), *figures)
     return table
 
 
@@ -153,7 +153,7 @@ def _cpu(record: Record) -> FoldingTable:
             beyond = cpu_beyond(record, arm)
             figures.append(with_middle_half(beyond) if beyond else "")
         figures += [median_text(arm["metrics"].get(cpu_metric(name))) for name in components]
-        table.add_row(*rate_and_name(arm), *figures)
+        table.add_row(*rate_and_name(record, arm), *figures)
     return table
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from exchange_simulation.launching.metrics import COMPONENTS
-from exchange_simulation.reports.comparison.sentences import completion, cpu_beyond, cpu_metric
+from exchange_simulation.reports.comparison.sentences import completion, cpu_beyond, cpu_metric, guarantee_in_brackets
 from exchange_simulation.reports.comparison.table import _cpu, show
 from exchange_simulation.reports.formats.estimates import median_text
 from exchange_simulation.reports.tables import terminal
@@ -34,6 +34,15 @@ def test_the_maximum_replaces_a_percentile_of_too_few_orders(figure: str, orders
 def test_the_maximum_of_a_single_order_is_printed() -> None:
     arm = {"orders_measured": 1, "metrics": {"due_max_us": {"median": 7.0}}}
     assert completion(arm, "due", "max", median_text) == "7"
+
+
+def test_rows_name_guarantees_that_differ() -> None:
+    stream = {"contender": "redis?kind=stream", "guarantee": "durable, synced once a second"}
+    channels = {"contender": "redis", "guarantee": "lossy"}
+    unlike = {"arms": [stream, channels]}
+    assert guarantee_in_brackets(unlike, stream) == " (durable)"
+    assert guarantee_in_brackets(unlike, channels) == " (lossy)"
+    assert guarantee_in_brackets({"arms": [channels, {**channels, "contender": "nats"}]}, channels) == ""
 
 
 def arm_with_cpu(block: str, **by_repeat: float) -> dict[str, Any]:
