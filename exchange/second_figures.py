@@ -15,7 +15,7 @@ from exchange.instances import role_of
 from exchange.measurements import NS_PER_S
 from exchange.records import THROUGHPUT, TRAFFIC
 from exchange.second_columns import COUNTS, METERS
-from exchange.seconds import History, Reading, added, rates_of
+from exchange.seconds import History, SourceInterval, SourceReading, added, rates_of
 
 Fact = dict[str, Any]
 """The payload of a record of traffic, process or throughput, with the record's source, kind, wall_ns, monotonic_ns."""
@@ -31,7 +31,7 @@ class GatewayTraffic:
     def take(self, fact: Fact) -> History:
         """Add the counts of a traffic record; return the gateway's history."""
         second = fact["second"]
-        self.history.put(second, Reading(fact["monotonic_ns"]))
+        self.history.put(second, SourceReading(fact["monotonic_ns"]))
         counts = {name: fact[name] for name in COUNTS if fact.get(name) is not None}
         counts_before = self._counts.get(second, {})
         self._counts[second] = added([counts_before, counts])
@@ -39,11 +39,11 @@ class GatewayTraffic:
 
     def row(self, second: int) -> dict[str, Any]:
         """Return the second's counts and rates; empty if the gateway has not reported it."""
-        grown = self.history.grown(second)
-        if grown is None:
+        interval = self.history.interval_ending(second)
+        if interval is None:
             return {}
         counts = self._counts[second]
-        return {**counts, **rates_of(counts, grown)}
+        return {**counts, **rates_of(counts, interval)}
 
     def whole(self) -> dict[str, int]:
         """Return the counts of the run."""
@@ -80,16 +80,20 @@ class Facts:
     def row(self, second: int) -> dict[str, Any]:
         """Return the second's counts, rates and cores; a figure that is not known is absent."""
         counts = added(traffic.row(second) for traffic in self._traffic.values())
-        grown = {source: history.grown(second) for source, history in self._cpu.items()}
-        used = {source: reading for source, reading in grown.items() if reading and reading.is_long_enough}
-        return {**counts, **self._meters.rates(second, self._last), **_cores(used)}
+        intervals = {source: history.interval_ending(second) for source, history in self._cpu.items()}
+        with_rates = {
+            source: interval for source, interval in intervals.items() if interval and interval.is_long_enough
+        }
+        return {**counts, **self._meters.rates(second, self._last), **_cores(with_rates)}
 
     def whole(self) -> dict[str, Any]:
         """Return the run's counts and cores. Its rates are run.json's, which are exact to the nanosecond."""
         counts = added(traffic.whole() for traffic in self._traffic.values())
-        grown = {source: history.whole() for source, history in self._cpu.items()}
-        used = {source: reading for source, reading in grown.items() if reading and reading.monotonic_ns > 0}
-        return {**counts, **self._meters.whole(), **_cores(used)}
+        intervals = {source: history.whole_interval() for source, history in self._cpu.items()}
+        with_length = {
+            source: interval for source, interval in intervals.items() if interval and interval.length_ns > 0
+        }
+        return {**counts, **self._meters.whole(), **_cores(with_length)}
 
     @property
     def _last(self) -> int:
@@ -105,16 +109,16 @@ class Facts:
             history = self._traffic[source].take(fact)
         else:
             history = self._cpu[source]
-            history.put(second, Reading(fact["monotonic_ns"], fact["cpu_s"]))
+            history.put(second, SourceReading(fact["monotonic_ns"], fact["cpu_s"]))
         yield second
         next_second = history.after(second)
         if next_second is not None:
             yield next_second
 
 
-def _cores(used: dict[str, Reading]) -> dict[str, float]:
+def _cores(interval_by_source: dict[str, SourceInterval]) -> dict[str, float]:
     """Return cores in use by role: the sum over its sources."""
-    named = [(f"{role_of(source)}_cpu_cores", reading.cores) for source, reading in used.items()]
+    named = [(f"{role_of(source)}_cpu_cores", interval.cores) for source, interval in interval_by_source.items()]
     return added({name: cores} for name, cores in named)
 
 

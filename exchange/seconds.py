@@ -3,7 +3,7 @@
 - A line that stands twice in a spool counts once: `Once`.
 - Completion times are merged by adding log buckets; the last order is left out: `is_analysed`, `merged`.
 - A rate is the growth between two readings of one source, over the time between them. So a second that ends late keeps
-  its rate. An interval under half a second has no rate: `Reading`, `History`, `rates_of`.
+  its rate. An interval under half a second has no rate: `History`, `SourceInterval`, `rates_of`.
 - The figure of a second is the sum of what its sources report: `added`.
 - The last second is seldom a whole one. It is shown with the others if it has a tenth of their usual orders: `is_full`.
 """
@@ -23,7 +23,7 @@ from exchange.second_columns import RATES
 SHORTEST_INTERVAL_S = 0.5
 """CPU time comes in hundredths of a second, so a rate over a shorter interval says nothing."""
 LEAST_SHARE = 0.1
-"""Share of the usual number of orders from which on the last second is shown."""
+"""The last second is shown if it has at least this share of the median number of orders."""
 
 Payload = dict[str, Any]
 Key = TypeVar("Key", bound=Hashable)
@@ -65,8 +65,8 @@ def is_full(last: float, others: Sequence[float]) -> bool:
     return not others or last >= LEAST_SHARE * float(np.median(others))
 
 
-class Reading(NamedTuple):
-    """A source's clock and the CPU time of its process, or the growth of both between two readings.
+class SourceReading(NamedTuple):
+    """What a source read at the end of a second: its clock, and the CPU time that its process has used.
 
     Both only grow, unless the source was started again: its new process counts CPU time from 0.
     """
@@ -74,12 +74,28 @@ class Reading(NamedTuple):
     monotonic_ns: int
     cpu_s: float = 0.0
 
+
+class SourceInterval(NamedTuple):
+    """The time between two readings of a source, by its clock, and the CPU time that its process used in it."""
+
+    length_ns: int
+    cpu_s: float = 0.0
+
+    @classmethod
+    def between(cls, earlier: SourceReading, later: SourceReading) -> SourceInterval:
+        """Return the interval from one reading to a later one. If CPU time shrank, a new process began it at 0."""
+        used_s = later.cpu_s - earlier.cpu_s
+        if used_s < 0:
+            used_s = later.cpu_s
+        return cls(later.monotonic_ns - earlier.monotonic_ns, used_s)
+
     @property
     def length_s(self) -> float:
-        return self.monotonic_ns / NS_PER_S
+        return self.length_ns / NS_PER_S
 
     @property
     def is_long_enough(self) -> bool:
+        """True if rates and cores say something over this time."""
         return self.length_s >= SHORTEST_INTERVAL_S
 
     @property
@@ -87,86 +103,86 @@ class Reading(NamedTuple):
         """CPU seconds per second of the source's clock."""
         return self.cpu_s / self.length_s
 
-    def since(self, before: Reading) -> Reading:
-        """Return the growth since an earlier reading. If CPU time shrank, a new process began it at 0."""
-        used_s = self.cpu_s - before.cpu_s
-        if used_s < 0:
-            used_s = self.cpu_s
-        return Reading(self.monotonic_ns - before.monotonic_ns, used_s)
-
 
 class History:
-    """One source's reading at the end of each second. Of several readings of one second the latest counts.
+    """One source's reading at the end of each second that it reported. Readings may come in any order.
 
-    `duration_s` is the run's, if it is known: the only reading of a run that ended within its first second covers
-    that time, not a whole second.
+    `duration_s` is the run's length, None while the run goes on. A run may end within its first second: then it has
+    one reading, which covers the run's length and not a whole second.
     """
 
     def __init__(self, duration_s: float | None = None) -> None:
         self._duration_s = duration_s
-        self._readings: dict[int, Reading] = {}
+        self._readings: dict[int, SourceReading] = {}
         self._seconds: list[int] = []
+        """The seconds with a reading, in order."""
 
-    def put(self, second: int, reading: Reading) -> Reading:
-        """Add a reading and return its second's growth; readings may come in any order."""
-        before = self._readings.get(second)
-        if before is None:
+    def put(self, second: int, reading: SourceReading) -> None:
+        """Add a reading. If the second has one already, the larger clock and CPU time count: both only grow."""
+        earlier = self._readings.get(second)
+        if earlier is None:
             insort(self._seconds, second)
-            before = reading
-        self._readings[second] = Reading(
-            monotonic_ns=max(before.monotonic_ns, reading.monotonic_ns),
-            cpu_s=max(before.cpu_s, reading.cpu_s),
+            self._readings[second] = reading
+            return
+        self._readings[second] = SourceReading(
+            monotonic_ns=max(earlier.monotonic_ns, reading.monotonic_ns),
+            cpu_s=max(earlier.cpu_s, reading.cpu_s),
         )
-        return self._grown(second)
 
     @property
     def last(self) -> int:
-        """The latest second; -1 before there is one."""
+        """The latest second with a reading; -1 before there is one."""
         return self._seconds[-1] if self._seconds else -1
 
     def after(self, second: int) -> int | None:
-        """Return the next second with a reading, whose growth counts from this one's; None if there is none."""
+        """Return the next second with a reading, whose interval begins with this second's; None if there is none."""
         at = bisect_left(self._seconds, second + 1)
         return self._seconds[at] if at < len(self._seconds) else None
 
-    def grown(self, second: int) -> Reading | None:
-        """Return the growth since the previous reading; for the first reading, since the clock's start."""
-        return self._grown(second) if second in self._readings else None
+    def interval_ending(self, second: int) -> SourceInterval | None:
+        """Return the interval from the reading before to this second's; for the first reading, from the clock's start.
 
-    def _grown(self, second: int) -> Reading:
+        None if the second has no reading.
+        """
+        if second not in self._readings:
+            return None
         reading = self._readings[second]
         at = bisect_left(self._seconds, second)
         if at == 0:
-            return Reading(self._first_ns(second), reading.cpu_s)
+            return SourceInterval(self._length_until_first_reading_ns(), reading.cpu_s)
         second_before = self._seconds[at - 1]
-        return reading.since(self._readings[second_before])
+        return SourceInterval.between(self._readings[second_before], reading)
 
-    def whole(self) -> Reading | None:
-        """Return the growth from the clock's start to the last reading; None before there is one.
+    def whole_interval(self) -> SourceInterval | None:
+        """Return the interval from the clock's start to the last reading; None without a reading.
 
         A source that was started again has used the CPU time of each of its processes.
         """
         if not self._seconds:
             return None
         readings = [self._readings[second] for second in self._seconds]
-        length_ns = self._first_ns(self._seconds[0]) + readings[-1].monotonic_ns - readings[0].monotonic_ns
-        ended_processes_s = sum(last.cpu_s for last, first in pairwise(readings) if first.cpu_s < last.cpu_s)
-        return Reading(length_ns, ended_processes_s + readings[-1].cpu_s)
+        length_ns = self._length_until_first_reading_ns() + readings[-1].monotonic_ns - readings[0].monotonic_ns
+        cpu_s = readings[-1].cpu_s
+        for reading, next_reading in pairwise(readings):
+            is_new_process = next_reading.cpu_s < reading.cpu_s
+            if is_new_process:
+                cpu_s += reading.cpu_s
+        return SourceInterval(length_ns, cpu_s)
 
-    def _first_ns(self, second: int) -> int:
-        """Return the time from the clock's start, which no reading marks, to the end of `second`."""
-        since_ns = (second + 1) * NS_PER_S
-        if len(self._seconds) > 1 or self._duration_s is None:
-            return since_ns
-        duration_ns = round(self._duration_s * NS_PER_S)
-        return min(duration_ns, since_ns)
+    def _length_until_first_reading_ns(self) -> int:
+        """Return the time from the clock's start, which no reading marks, to the first reading."""
+        whole_seconds_ns = (self._seconds[0] + 1) * NS_PER_S
+        is_only_reading = len(self._seconds) == 1
+        if is_only_reading and self._duration_s is not None:
+            return min(whole_seconds_ns, round(self._duration_s * NS_PER_S))
+        return whole_seconds_ns
 
 
-def rates_of(counts: Mapping[str, Any], grown: Reading) -> dict[str, float]:
-    """Return the RATES of a source's counts since its reading before; empty if too little time has passed."""
-    if not grown.is_long_enough:
+def rates_of(counts: Mapping[str, Any], interval: SourceInterval) -> dict[str, float]:
+    """Return the RATES of a source's counts in an interval; empty if it is too short."""
+    if not interval.is_long_enough:
         return {}
-    return {rate: counts[name] / grown.length_s for name, rate in RATES.items() if name in counts}
+    return {rate: counts[name] / interval.length_s for name, rate in RATES.items() if name in counts}
 
 
 def added(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from exchange.measurements import NS_PER_S, LogBuckets
 from exchange.seconds import (
     History,
     Once,
-    Reading,
+    SourceInterval,
+    SourceReading,
     added,
     is_analysed,
     is_full,
@@ -25,8 +26,12 @@ def completion(*times_ns: int, last_order: bool = False) -> dict[str, object]:
     return {"last_order": last_order, **LogBuckets.of(np.array(times_ns, np.int64)).sparse()}
 
 
-def reading(at_s: float, cpu_s: float = 0.0) -> Reading:
-    return Reading(round(at_s * NS_PER_S), cpu_s)
+def reading(at_s: float, cpu_s: float = 0.0) -> SourceReading:
+    return SourceReading(round(at_s * NS_PER_S), cpu_s)
+
+
+def interval(length_s: float, cpu_s: float = 0.0) -> SourceInterval:
+    return SourceInterval(round(length_s * NS_PER_S), cpu_s)
 
 
 def test_a_repeated_line_is_not_new() -> None:
@@ -57,10 +62,10 @@ def test_a_second_after_a_gap_counts_from_the_previous_reading() -> None:
     history = History()
     history.put(0, reading(7.0, 0.5))
     history.put(3, reading(10.5, 2.25))
-    assert history.grown(0) == reading(1.0, 0.5), "the first second counts from the start of the clock"
-    assert history.grown(1) is None
-    assert history.grown(3) == reading(3.5, 1.75)
-    assert history.whole() == reading(4.5, 2.25)
+    assert history.interval_ending(0) == interval(1.0, 0.5), "the first second counts from the start of the clock"
+    assert history.interval_ending(1) is None
+    assert history.interval_ending(3) == interval(3.5, 1.75)
+    assert history.whole_interval() == interval(4.5, 2.25)
     assert history.last == 3
     assert history.after(0) == 3
     assert history.after(3) is None
@@ -71,19 +76,22 @@ def test_a_restarted_source_counts_its_cpu_from_zero() -> None:
     for second, cpu_s in enumerate([0.5, 1.0, 0.25, 0.75]):
         history.put(second, reading(7.0 + second, cpu_s))
     for second, cpu_s in enumerate([0.5, 0.5, 0.25, 0.5]):
-        assert history.grown(second) == reading(1.0, cpu_s)
-    assert history.whole() == reading(4.0, 1.75)
+        assert history.interval_ending(second) == interval(1.0, cpu_s)
+    assert history.whole_interval() == interval(4.0, 1.75)
 
 
 def test_the_only_second_of_a_short_run_is_as_long_as_the_run() -> None:
     history = History(duration_s=0.75)
-    assert history.put(0, reading(9.0, 0.3)) == reading(0.75, 0.3)
+    history.put(0, reading(9.0, 0.3))
+    assert history.interval_ending(0) == interval(0.75, 0.3)
 
 
 def test_the_latest_reading_of_a_second_counts() -> None:
     history = History()
     history.put(0, reading(7.0, 0.5))
-    assert history.put(1, reading(8.0, 0.9)) == history.put(1, reading(7.9, 0.6))
+    history.put(1, reading(8.0, 0.9))
+    history.put(1, reading(7.9, 0.6))
+    assert history.interval_ending(1) == interval(1.0, 0.9 - 0.5)
 
 
 @given(st.permutations(range(5)))
@@ -92,23 +100,23 @@ def test_readings_may_come_in_any_order(seconds: list[int]) -> None:
     for second in seconds:
         history.put(second, reading(at_s=second + 1.25, cpu_s=0.5 * second))
     for second in range(1, 5):
-        assert history.grown(second) == reading(1.0, 0.5)
+        assert history.interval_ending(second) == interval(1.0, 0.5)
 
 
 def test_less_than_half_a_second_is_too_short_for_a_rate() -> None:
-    assert not reading(0.49).is_long_enough
-    assert reading(0.5).is_long_enough
+    assert not interval(0.49).is_long_enough
+    assert interval(0.5).is_long_enough
 
 
 def test_a_rate_is_a_count_over_the_time_since_the_previous_reading() -> None:
     counts = {"orders_sent": 12, "orders_answered": 9, "messages_received": 21}
-    rates = rates_of(counts, reading(1.5))
+    rates = rates_of(counts, interval(1.5))
     assert rates == {"orders_per_s": 8.0, "answered_orders_per_s": 6.0, "answers_per_s": 14.0}
-    assert rates_of(counts, reading(0.49)) == {}
+    assert rates_of(counts, interval(0.49)) == {}
 
 
 def test_cores_are_cpu_seconds_over_the_time_that_passed() -> None:
-    assert reading(3.0, 2.0).since(reading(1.0, 0.5)).cores == 0.75
+    assert SourceInterval.between(reading(1.0, 0.5), reading(3.0, 2.0)).cores == 0.75
 
 
 def test_missing_figures_add_nothing() -> None:

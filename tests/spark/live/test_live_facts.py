@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spark_runs import MadeUpRun, Record, reading, record
 
-from exchange.seconds import History, Reading
+from exchange.seconds import History, SourceInterval, SourceReading
 from spark.live.batch import SMALL_KINDS, BatchSummary, LiveFacts
 
 JITTER_NS = 700_000_000
@@ -131,10 +131,10 @@ def test_a_reading_grows_from_the_reading_of_the_earlier_second() -> None:
     """Second 3 came before second 1."""
     history = History()
     for second in (3, 1):
-        history.put(second, Reading(second * 10**9, second / 2))
-    assert history.grown(1) == Reading(2 * 10**9, 0.5)
-    assert history.grown(3) == Reading(2 * 10**9, 1.0)
-    assert history.grown(2) is None
+        history.put(second, SourceReading(second * 10**9, second / 2))
+    assert history.interval_ending(1) == SourceInterval(2 * 10**9, 0.5)
+    assert history.interval_ending(3) == SourceInterval(2 * 10**9, 1.0)
+    assert history.interval_ending(2) is None
     assert history.after(1) == 3
     assert history.after(3) is None
     assert history.last == 3
