@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import zmq
@@ -53,16 +54,30 @@ def credentials_of(token: str, curve: Curve | None) -> Credentials:
     return (b"CURVE", (z85.decode(curve.theirs),))
 
 
+@dataclass
+class OpenConnection:
+    """An open connection of a socket."""
+
+    remote_address: str | None
+    may_be_admitted: bool
+    """False if it opened after a pair had its peer: the door refuses it."""
+    is_peers: bool = False
+    """True once a frame came through it, which only an admitted peer can send; of a connector, after the handshake."""
+
+
 class Doorman:
     """Admits peers to one socket, and follows its connections.
 
-    `refused` counts accepted connections that never completed the handshake.
+    ZAP says how many peers were admitted, and the monitor which connections opened and closed; only a frame shows which
+    connection is a peer's.
     """
 
     def __init__(self, context: Context, socket: Socket, address: Address, credentials: Credentials | None) -> None:
         """`credentials`: those that peers have to show; None if another doorman of the context checks them for both."""
         self._has_many_peers = address.pattern not in BASIC_PATTERNS
         """True for several peers, whose connections cannot be distinguished."""
+        self._is_pair = address.pattern is Pattern.PAIR
+        """True if a second peer is refused."""
         self._credentials = credentials
         self._nodelay = address.nodelay
         self._accepted = 0
@@ -70,22 +85,17 @@ class Doorman:
         self._admitted = 0
         """How many handshakes succeeded."""
         self._met = 0
-        """How many connections were noted as peers'."""
-        self._takes_one = address.pattern is Pattern.PAIR
-        """True if a second peer is refused."""
-        self.doors = {DOOR: self}
+        """How many connections turned out to be peers'."""
+        self._doormen = {DOOR: self}
         """The doormen of the context by the ZAP domain of their sockets."""
-        self._open: dict[int, str | None] = {}
-        """The peer's address of each open connection, oldest first."""
-        self._may_be_admitted: set[int] = set()
-        """Open connections that may belong to an admitted peer. One that opened after a pair has its peer does not."""
+        self._open: dict[int, OpenConnection] = {}
+        """The open connections by descriptor, oldest first."""
         self._heard: set[int] = set()
-        """Connections through which a frame came."""
-        self._peers: set[int] = set()
-        """Open connections of peers."""
+        """Descriptors through which a frame came since they opened. A frame may be read after its connection closed."""
         self._has_left = False
+        """True if the only peer's connection broke."""
         self._connected: int | None = None
-        """The descriptor of a connector's newest connection."""
+        """The descriptor of a connector's newest connection; None for a listener."""
         self._socket = socket
         self._cannot_tell_peers = self._has_many_peers or socket.type == zmq.PUSH
         """True if no frame shows which connections are peers': there are many peers, or this socket only sends."""
@@ -97,27 +107,40 @@ class Doorman:
 
     @staticmethod
     def _open_zap(context: Context) -> Socket | None:
-        """A context has one ZAP handler; links that share a context (inproc) need none."""
+        """Return the context's socket for requests for admission, of which a context has one.
+
+        None for the context that links within a process (inproc) share: their peers need no admission.
+        """
         if context is zmq.Context.instance():
             return None
         zap = context.socket(zmq.REP)
         zap.bind(ZAP_ENDPOINT)
         return zap
 
+    def add_second_door(self, doorman: Doorman) -> None:
+        """Check the credentials for the doorman of the listener's second socket, too."""
+        self._doormen[SECOND_DOOR] = doorman
+
     @property
     def refused(self) -> int:
-        """The number of accepted connections whose peers were not admitted."""
-        admitted = min(self._admitted, 1) if self._takes_one else self._admitted
+        """The number of accepted connections that were not admitted. A pair admits one, whatever a second one shows."""
+        admitted = min(self._admitted, 1) if self._is_pair else self._admitted
         return max(self._accepted - admitted, 0)
 
     @property
     def connections(self) -> list[int]:
         """Descriptors of the open connections to peers; of all connections if no frame can tell which are peers'."""
-        if self._peers and not self._has_many_peers:
-            return sorted(self._peers)
+        peers = self._peers
+        if peers and not self._has_many_peers:
+            return sorted(peers)
         if self._cannot_tell_peers:
             return sorted(self._open)
         return []
+
+    @property
+    def _peers(self) -> list[int]:
+        """Descriptors of the open connections that turned out to be peers', oldest first."""
+        return [descriptor for descriptor, connection in self._open.items() if connection.is_peers]
 
     @property
     def peer_left(self) -> bool:
@@ -126,26 +149,28 @@ class Doorman:
         A pair's peer, and a listener, has left for good once its connection broke: libzmq connects again by itself,
         perhaps to a successor, and what was under way is lost.
         """
-        if self._has_many_peers:
+        if self._has_many_peers:  # strangers cannot be told from peers, so every connection has to close
             return self._admitted > 0 and not self._open
         if self._has_left:
             return True
         if self._admitted == 0 or self._peers:
             return False
+        # No open connection is known to be a peer's. A peer that has sent nothing yet may be behind one of them.
         has_met_all = self._met >= self._admitted
-        return has_met_all or not self._may_be_admitted
+        may_hide_a_peer = any(connection.may_be_admitted for connection in self._open.values())
+        return has_met_all or not may_hide_a_peer
 
     def meet(self, descriptor: int) -> None:
-        """Note a connection as a peer's, since a frame came through it."""
+        """Note that a frame came through a connection, so that it is a peer's."""
         if descriptor not in self._heard:
-            self.serve()
+            self.serve()  # the connection's opening may not have been noted yet
             self._note_peer(descriptor)
 
     def _note_peer(self, descriptor: int) -> None:
         self._heard.add(descriptor)
         self._met += 1
         if descriptor in self._open:
-            self._peers.add(descriptor)
+            self._open[descriptor].is_peers = True
 
     def serve(self) -> None:
         """Note connections that opened and closed, and answer requests for admission."""
@@ -162,24 +187,25 @@ class Doorman:
 
         A peer that is among them connects again; a pair's peer is refused then, and gets PeerGone.
         """
-        if self._cannot_tell_peers or len(self._open) - len(self._peers) <= MOST_STRANGERS:
+        if self._cannot_tell_peers:
             return
-        strangers = [descriptor for descriptor in self._open if descriptor not in self._peers]
+        strangers = [descriptor for descriptor, connection in self._open.items() if not connection.is_peers]
         for descriptor in strangers[:-MOST_STRANGERS]:
-            end_connection(descriptor, self._open[descriptor])
+            end_connection(descriptor, self._open[descriptor].remote_address)
 
     def _verdict(self, request: Sequence[bytes]) -> list[bytes]:
         """ZAP's reply: version, request id, status, text, user id, metadata. A pair's door takes no second peer."""
         version, request_id, domain, _address, _identity, mechanism, *credentials = request
-        doorman = self.doors[domain]
-        is_occupied = doorman._takes_one and doorman._admitted > 0
-        has_credentials = (mechanism, tuple(credentials)) == self._credentials
-        if has_credentials and not is_occupied:
-            status = b"200"
-            text = b"OK"
-        else:
+        doorman = self._doormen[domain]
+        if (mechanism, tuple(credentials)) != self._credentials:
             status = b"400"
             text = b"unknown run"
+        elif doorman._is_pair and doorman._admitted > 0:
+            status = b"400"
+            text = b"the pair has its peer"
+        else:
+            status = b"200"
+            text = b"OK"
         return [version, request_id, status, text, b"", b""]
 
     def _note(self, event: int, descriptor: int) -> None:
@@ -195,22 +221,21 @@ class Doorman:
                 if self._connected is not None:
                     self._note_peer(self._connected)
             case zmq.EVENT_DISCONNECTED:
-                self._open.pop(descriptor, None)
-                self._may_be_admitted.discard(descriptor)
-                is_connector_of_one = self._connected is not None and not self._has_many_peers
-                has_one_peer = self._takes_one or is_connector_of_one
-                if has_one_peer and descriptor in self._peers:
-                    self._has_left = True
-                self._peers.discard(descriptor)
+                self._closed(descriptor)
 
     def _opened(self, descriptor: int) -> None:
         """Note a connection, and set its TCP_NODELAY: libzmq always sets it, and has no option for it."""
         set_nodelay(descriptor, self._nodelay)
-        self._open[descriptor] = peer_of(descriptor)
-        is_too_late = self._takes_one and self._admitted > 0
-        if not is_too_late:
-            self._may_be_admitted.add(descriptor)
-        self._heard.discard(descriptor)
+        is_too_late = self._is_pair and self._admitted > 0
+        self._open[descriptor] = OpenConnection(peer_of(descriptor), may_be_admitted=not is_too_late)
+        self._heard.discard(descriptor)  # the system gives the number of a closed connection to a new one
+
+    def _closed(self, descriptor: int) -> None:
+        connection = self._open.pop(descriptor, None)
+        is_connector = self._connected is not None
+        has_one_peer = self._is_pair or (is_connector and not self._has_many_peers)
+        if connection is not None and connection.is_peers and has_one_peer:
+            self._has_left = True
 
     def close(self) -> None:
         self._socket.disable_monitor()

@@ -68,7 +68,7 @@ class ZeroMqLink(Link):
         self._sockets = [self._inbound, self._outbound]
         self._outbound_doorman = Doorman(self._context, self._outbound, address, None)
         # A context has one ZAP handler, which the inbound doorman serves for both sockets.
-        self._inbound_doorman.doors[SECOND_DOOR] = self._outbound_doorman
+        self._inbound_doorman.add_second_door(self._outbound_doorman)
         self._doormen = [self._inbound_doorman, self._outbound_doorman]
         watched = [
             int(self._outbound.get(zmq.FD)),
