@@ -155,6 +155,7 @@ class EngineResult:
     usage: dict[str, Any]
     sockets: list[dict[str, Any]]
     gateway_said: dict[str, Any] | None
+    """The gateway's end."""
     link: dict[str, Any] = field(default_factory=dict)
     journal: dict[str, Any] | None = None
     """Its input journal: orders, bytes, syncs, and what was matched again; None without one."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 
-from exchange_simulation.experiments.faults.fate import FaultWindow, counts, orders_in_spool, service, timeline
+from exchange_simulation.experiments.faults.fate import FaultWindow, answered_samples, counts, service, timeline
 from exchange_simulation.experiments.faults.injection import Fault, Target
 from exchange_simulation.experiments.faults.load import FaultLoad
 from exchange_simulation.experiments.faults.run import FaultRun, first_reason, record_of
@@ -140,7 +140,7 @@ def _start_of(run: FaultRun, folder: Path, load: FaultLoad) -> int | None:
     """
     until_s = time.monotonic() + READY_S + ENDING_S
     while time.monotonic() < until_s:
-        samples = orders_in_spool(folder)
+        samples = answered_samples(folder)
         if samples:
             return samples.start_ns(load.rate_per_s)
         if run.ends_within(LOOK_S):
@@ -171,7 +171,9 @@ def _run_with_fault(run: FaultRun, target: Target, fault: Fault, load: FaultLoad
         has_ended = has_ended or run.ends_within(patience_s)
     if not has_ended:
         run.kill()
-    window = FaultWindow(start_ns=start_ns, began_ns=began_ns, lifted_ns=lifted_ns, length_ns=length_ns)
+    window = FaultWindow(
+        run_start_ns=start_ns, run_length_ns=length_ns, fault_start_ns=began_ns, fault_end_ns=lifted_ns
+    )
     return FaultCourse(window, hangs=not has_ended)
 
 
@@ -180,10 +182,10 @@ def _outcome(run: FaultRun, folder: Path, load: FaultLoad, course: FaultCourse) 
     window = course.window
     found_record = record_of(run, folder)
     record = found_record.content
-    samples = orders_in_spool(folder)
-    moments_ns = [window.began_ns]
-    if window.lifted_ns:
-        moments_ns.append(window.lifted_ns)
+    samples = answered_samples(folder)
+    moments_ns = [window.fault_start_ns]
+    if window.fault_end_ns:
+        moments_ns.append(window.fault_end_ns)
     return {
         "exit_code": None if course.hangs else run.code,
         "hangs": course.hangs,
@@ -192,6 +194,6 @@ def _outcome(run: FaultRun, folder: Path, load: FaultLoad, course: FaultCourse) 
         "said": "the run hung, and was killed" if course.hangs else first_reason(record, run),
         "orders": counts(record, folder, samples, window, load.rate_per_s),
         **service(samples, window),
-        "fault_s": [round((moment_ns - window.start_ns) / 1e9, 3) for moment_ns in moments_ns],
+        "fault_s": [round((moment_ns - window.run_start_ns) / 1e9, 3) for moment_ns in moments_ns],
         "timeline": timeline(samples, window, load.interval),
     }

@@ -25,7 +25,7 @@ Longs = npt.NDArray[np.int64]
 LEAST_SAMPLES = 100
 """The number of samples that a p99 needs; with fewer it would depend on one order."""
 BIN_NS = 100_000_000
-"""The length of an interval of the timeline."""
+"""The length of a bin of the timeline."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,12 @@ def _samples(folder: Path) -> Iterator[tuple[int, int, int, int]]:
             yield sample["id"], sample["due_ns"], sample["handed_over_ns"], sample["answered_ns"]
 
 
-def orders_in_spool(folder: Path) -> AnsweredSamples | None:
+def answered_samples(folder: Path) -> AnsweredSamples | None:
     """Return the answered samples of a run's spool; None if there are none yet, or the spool cannot be read yet."""
     try:
         samples = sorted(_samples(folder), key=lambda sample: sample[3])  # by answered_ns
         columns = np.array(samples, np.int64).T
     except UserError:
-        return None
-    except TypeError:  # a time of a sample is None: it has not come yet
         return None
     if not samples:
         return None
@@ -67,18 +65,18 @@ def orders_in_spool(folder: Path) -> AnsweredSamples | None:
 
 @dataclass(frozen=True)
 class FaultWindow:
-    """The times of a fault, CLOCK_MONOTONIC.
+    """The times of a run and of its fault, CLOCK_MONOTONIC.
 
     If a fault is not lifted, the phase after it begins when the exchange answers again.
     """
 
-    start_ns: int
+    run_start_ns: int
     """The first order's due time."""
-    began_ns: int
-    lifted_ns: int | None
+    run_length_ns: int
+    """The planned length."""
+    fault_start_ns: int
+    fault_end_ns: int | None
     """None if the fault is not lifted."""
-    length_ns: int
-    """The run's planned length."""
 
 
 def counts(
@@ -100,13 +98,13 @@ def counts(
     if orders.exists():
         evident = max(evident, count_orders(orders))
     if not record:
-        due_before_fault = round((window.began_ns - window.start_ns) * rate_per_s / 1e9)
+        due_before_fault = round((window.fault_start_ns - window.run_start_ns) * rate_per_s / 1e9)
         evident = max(evident, due_before_fault)
     all_sent = max(sent, evident)
     lost = all_sent - answered
-    shows_loss = record is not None and record.get("status") in {"partial", "invalid"}
-    # A record that shows its loss shows only that of the orders that it counts as sent.
-    unreported = all_sent - sent if shows_loss else lost
+    # The record of a failed run accounts for the orders that it counts as sent; any others are missing from it.
+    has_failed = record is not None and record.get("status") in {"partial", "invalid"}
+    unreported = all_sent - sent if has_failed else lost
     return {
         "sent": all_sent,
         "answered": answered,
@@ -128,7 +126,7 @@ def _wrong_answers(folder: Path) -> dict[str, int | None]:
     orders = np.fromfile(folder / "orders.bin", LAYOUTS[Order].dtype)
     if (orders["type"] != LAYOUTS[Order].code).any():
         return {"doubled": None, "reordered": None}  # replaces and cancels change how much an order may trade
-    offered = dict(zip(orders["id"].tolist(), orders["volume"].tolist(), strict=True))
+    volume_by_id = dict(zip(orders["id"].tolist(), orders["volume"].tolist(), strict=True))
     confirmed: Counter[int] = Counter()
     traded: Counter[int] = Counter()
     for answer in answers:
@@ -138,10 +136,10 @@ def _wrong_answers(folder: Path) -> dict[str, int | None]:
             traded[answer.id] += answer.volume
     doubled = {order_id for order_id, confirmations in confirmed.items() if confirmations > 1}
     for order_id, volume in traded.items():
-        if order_id in offered and volume > offered[order_id]:
+        if order_id in volume_by_id and volume > volume_by_id[order_id]:
             doubled.add(order_id)
-    ids_by_first_answer = np.array(list(dict.fromkeys(answer.id for answer in answers)), np.int64)
-    is_reordered = ids_by_first_answer < np.maximum.accumulate(ids_by_first_answer)
+    ids_in_order_of_first_answer = np.array(list(dict.fromkeys(answer.id for answer in answers)), np.int64)
+    is_reordered = ids_in_order_of_first_answer < np.maximum.accumulate(ids_in_order_of_first_answer)
     return {"doubled": len(doubled), "reordered": int(is_reordered.sum())}
 
 
@@ -169,27 +167,28 @@ def service(samples: AnsweredSamples | None, window: FaultWindow) -> dict[str, A
     """
     if samples is None:
         return {"without_service_s": None, "came_back": False, "p99_us": {}}
-    end_ns = window.start_ns + window.length_ns
-    answered_later_ns = samples.answered_ns[samples.answered_ns > window.began_ns]
-    gap_starts_ns = np.concatenate(([window.began_ns], answered_later_ns))
+    end_ns = window.run_start_ns + window.run_length_ns
+    answered_later_ns = samples.answered_ns[samples.answered_ns > window.fault_start_ns]
+    gap_starts_ns = np.concatenate(([window.fault_start_ns], answered_later_ns))
     last_gap_end_ns = max(end_ns, int(gap_starts_ns[-1]))
     gaps_ns = np.diff(np.append(gap_starts_ns, last_gap_end_ns))
-    longest = int(gaps_ns.argmax())
-    came_back = longest < len(gaps_ns) - 1  # the last gap ends with the run, and not with an answer
-    if window.lifted_ns:
-        fault_end_ns = window.lifted_ns
+    longest_gap = int(gaps_ns.argmax())
+    came_back = longest_gap < len(gaps_ns) - 1  # the last gap ends with the run, and not with an answer
+    if window.fault_end_ns:
+        after_ns = window.fault_end_ns
     elif came_back:
-        fault_end_ns = int(gap_starts_ns[longest + 1])
+        answered_again_ns = gap_starts_ns[longest_gap + 1]
+        after_ns = int(answered_again_ns)
     else:
-        fault_end_ns = end_ns
+        after_ns = end_ns
     completion_us = (samples.answered_ns - samples.due_ns) / 1e3
     phases = {
-        "before": samples.due_ns < window.began_ns,
-        "during": (samples.due_ns >= window.began_ns) & (samples.due_ns < fault_end_ns),
-        "after": samples.due_ns >= fault_end_ns,
+        "before": samples.due_ns < window.fault_start_ns,
+        "during": (samples.due_ns >= window.fault_start_ns) & (samples.due_ns < after_ns),
+        "after": samples.due_ns >= after_ns,
     }
     p99_us = {phase: _p99(completion_us[is_in_phase]) for phase, is_in_phase in phases.items()}
-    return {"without_service_s": int(gaps_ns[longest]) / 1e9, "came_back": came_back, "p99_us": p99_us}
+    return {"without_service_s": int(gaps_ns[longest_gap]) / 1e9, "came_back": came_back, "p99_us": p99_us}
 
 
 def _p99(values: npt.NDArray[np.float64]) -> float | None:
@@ -199,19 +198,19 @@ def _p99(values: npt.NDArray[np.float64]) -> float | None:
     return float(np.percentile(values, 99))
 
 
-def timeline(samples: AnsweredSamples | None, window: FaultWindow, interval: int) -> list[list[float]]:
+def timeline(samples: AnsweredSamples | None, window: FaultWindow, sampling_interval: int) -> list[list[float]]:
     """Return a row for each BIN_NS: seconds since the first order, orders/s handed over, orders/s answered.
 
     Only answered orders are counted, also among those handed over.
     """
     if samples is None:
         return []
-    last_ns = max(window.start_ns + window.length_ns, int(samples.answered_ns.max()))
-    edges_ns = np.arange(window.start_ns, last_ns + BIN_NS, BIN_NS)
-    orders_per_s_of_a_sample = interval * 1e9 / BIN_NS  # the rate that one sample in an interval stands for
+    last_ns = max(window.run_start_ns + window.run_length_ns, int(samples.answered_ns.max()))
+    edges_ns = np.arange(window.run_start_ns, last_ns + BIN_NS, BIN_NS)
+    orders_per_s_of_a_sample = sampling_interval * 1e9 / BIN_NS  # the rate that one sample in a bin stands for
     handed_over, _ = np.histogram(samples.handed_over_ns, edges_ns)
     answered, _ = np.histogram(samples.answered_ns, edges_ns)
-    seconds = [round((edge_ns - window.start_ns) / 1e9, 3) for edge_ns in edges_ns[:-1].tolist()]
+    seconds = [round((edge_ns - window.run_start_ns) / 1e9, 3) for edge_ns in edges_ns[:-1].tolist()]
     handed_over_per_s = (handed_over * orders_per_s_of_a_sample).tolist()
     answered_per_s = (answered * orders_per_s_of_a_sample).tolist()
     return [list(row) for row in zip(seconds, handed_over_per_s, answered_per_s, strict=True)]

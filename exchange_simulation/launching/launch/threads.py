@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from exchange.instances import input_file, named, role_of
+from exchange.results import ComponentResult
 from exchange.session import Disagreement
 from exchange.settings import RunSettings
 from exchange_simulation.launching.component import Service
@@ -24,7 +25,7 @@ from exchange_simulation.launching.launch.watch import GatewayTotals, Moment, On
 from exchange_simulation.launching.lineup import Lineup
 from exchange_simulation.launching.priority import at_priority, yielding
 from exchange_simulation.launching.record.noise import NoiseMeter
-from exchange_simulation.launching.record.outcome import Result, RunOutcome, outcome_of
+from exchange_simulation.launching.record.outcome import RunOutcome, outcome_of
 from exchange_simulation.launching.recorded_streams import open_input, open_streams
 from exchange_simulation.launching.services import open_engine, open_gateway, open_reporter, open_shared_engine
 from transports.base import TransportError
@@ -75,7 +76,7 @@ class Stage:
         self._settings = settings
         self._lineup = Lineup.of(settings)
         self._totals = GatewayTotals(len(self._lineup.gateways))
-        self.results: dict[str, Result] = {}
+        self.results: dict[str, ComponentResult] = {}
         self.failures: list[str] = []
         self._services: dict[str, Service] = {}
         self._seconds: queue.SimpleQueue[tuple[str, int, int] | threading.Thread] = queue.SimpleQueue()

@@ -441,7 +441,7 @@ class Watch:
         if self._broker:
             outcome.broker = self._broker.facts
             outcome.broker_usage = self._broker.usage
-            outcome.broker_sockets = outcome.of_this_run(self._broker.sockets)
+            outcome.broker_sockets = outcome.accepted_from_components(self._broker.sockets)
         return outcome
 
 

@@ -13,8 +13,6 @@ from exchange.results import NAME, ComponentResult, EngineResult, GatewayResult,
 from exchange_simulation.launching.lineup import Lineup
 from exchange_simulation.launching.record.noise import Noise
 
-Result = ComponentResult
-
 
 @dataclass(kw_only=True)
 class RunOutcome:
@@ -56,7 +54,10 @@ class RunOutcome:
     """The broker's ends of its connections to the components, as far as the system shows them."""
 
     def of_pair(self, pair: int) -> RunOutcome:
-        """Return the part of the outcome that belongs to one pair; a market is one pair."""
+        """Return the part of the outcome that belongs to one pair; a market is one pair.
+
+        Facts that are kept by pair (traffic, streams, timed) are kept whole: readers ask for the pair's own.
+        """
         if self.lineup.is_market:
             return RunOutcome(
                 lineup=replace(self.lineup, reporters=()),
@@ -66,7 +67,7 @@ class RunOutcome:
                 streams=self.streams,
             )
         return RunOutcome(
-            lineup=Lineup((pair,), ()),
+            lineup=Lineup(pairs=(pair,), reporters=()),
             gateways={pair: self.gateways[pair]} if pair in self.gateways else {},
             engines={pair: self.engines[pair]} if pair in self.engines else {},
             traffic=self.traffic,
@@ -75,9 +76,9 @@ class RunOutcome:
         )
 
     def engines_of(self, gateway: int) -> dict[int, EngineResult]:
-        """Return the results of a gateway's engines by their number, in a market those of the gateway's sessions alone.
+        """Return the results of a gateway's engines by engine number. An engine that left no result is absent.
 
-        An engine that left no result is absent.
+        In a market, a result is reduced to the engine's session with this gateway.
         """
         results = {}
         for number in self.lineup.engines_of(gateway):
@@ -101,8 +102,10 @@ class RunOutcome:
         return len(self.gateways) < len(self.lineup.gateways)
 
     @property
-    def pairs_with_lower_bounds(self) -> list[int]:
-        """The gateways that left no result. Their counts are lower bounds: those that reached the disk."""
+    def gateways_with_lower_bounds(self) -> list[int]:
+        """Gateways that left no result, but traffic records or streams. Their counts are lower bounds: what reached
+        the disk.
+        """
         return [
             number for number in self.lineup.gateway_numbers if number not in self.gateways and self.reported(number)
         ]
@@ -126,9 +129,9 @@ class RunOutcome:
         return largest
 
     @property
-    def results(self) -> dict[str, Result]:
+    def results(self) -> dict[str, ComponentResult]:
         """Results by component, pair by pair; reporters and subscribers come last."""
-        by_name: dict[str, Result] = {}
+        by_name: dict[str, ComponentResult] = {}
         for pair, gateway in self.gateways.items():
             by_name[named("gateway", pair)] = gateway
         for pair, engine in self.engines.items():
@@ -160,7 +163,7 @@ class RunOutcome:
         """Every socket that was read back, by component."""
         return {**{name: result.sockets for name, result in self.results.items()}, "broker": self.broker_sockets}
 
-    def of_this_run(self, accepted: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def accepted_from_components(self, accepted: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the accepted connections whose other end belongs to a component of this run."""
         ends = {socket["local"] for sockets in self.sockets.values() for socket in sockets}
         return [socket for socket in accepted if socket["peer"] in ends]
@@ -181,7 +184,7 @@ def _of_session(engine: EngineResult, gateway: int) -> EngineResult:
     return engine
 
 
-def outcome_of(lineup: Lineup, results: Mapping[str, Result]) -> RunOutcome:
+def outcome_of(lineup: Lineup, results: Mapping[str, ComponentResult]) -> RunOutcome:
     """Return the outcome of the lineup's components; components outside the lineup are ignored."""
     gateways: dict[int, GatewayResult] = {}
     engines: dict[int, EngineResult] = {}
@@ -202,7 +205,7 @@ def outcome_of(lineup: Lineup, results: Mapping[str, Result]) -> RunOutcome:
     return RunOutcome(lineup=lineup, gateways=gateways, engines=engines, reporters=reporters, subscribers=subscribers)
 
 
-KINDS: dict[str, type[Result]] = {
+KINDS: dict[str, type[ComponentResult]] = {
     "gateway": GatewayResult,
     "engine": EngineResult,
     "reporter": ReporterResult,
@@ -210,11 +213,11 @@ KINDS: dict[str, type[Result]] = {
 }
 
 
-def read_results(records: Mapping[str, dict[str, Any]]) -> tuple[dict[str, Result], tuple[str, ...]]:
+def read_results(records: Mapping[str, dict[str, Any]]) -> tuple[dict[str, ComponentResult], tuple[str, ...]]:
     """Return the components' results, from their records, and a sentence for each record that is malformed."""
     import msgspec
 
-    results: dict[str, Result] = {}
+    results: dict[str, ComponentResult] = {}
     unreadable = []
     for name, record in records.items():
         try:
@@ -261,7 +264,7 @@ def counts(outcome: RunOutcome) -> dict[str, int]:
         sums.update({name: getattr(gateway, name) for name in COUNTS_OF_GATEWAYS})
         if gateway.settings.get("mix"):
             sums.update(cancelled=gateway.cancelled, replaced=gateway.replaced)
-    for number in outcome.pairs_with_lower_bounds:
+    for number in outcome.gateways_with_lower_bounds:
         orders_received = sum(engine.orders.messages for engine in outcome.engines_of(number).values())
         sums.update(_last_reported(outcome.reported(number), orders_received))
     for engine in engines:
@@ -273,7 +276,7 @@ def counts(outcome: RunOutcome) -> dict[str, int]:
     sums.setdefault("junk_frames", 0)
     listeners: list[EngineResult | ReporterResult] = [*engines, *reporters]
     refused = sum(listener.handshakes_refused for listener in listeners)
-    # A broker refuses peers itself and does not report that, so with a broker 0 is not known to be true.
+    # A broker refuses peers itself and does not tell us. So over a broker no 0 is reported.
     is_known = bool(listeners) and not _has_broker(outcome)
     if refused or is_known:
         sums["handshakes_refused"] = refused

@@ -50,7 +50,7 @@ def _with_order_counts(outcome: RunOutcome, reasons: list[str]) -> list[str]:
     counts_of_run = counts(outcome)
     sent = counts_of_run.get("orders_sent", 0)
     answered = counts_of_run.get("orders_answered", 0)
-    if outcome.pairs_with_lower_bounds:
+    if outcome.gateways_with_lower_bounds:
         return [f"orders sent at least {sent:,}, answered at least {answered:,}", *reasons]
     if sent <= answered:
         return reasons

@@ -12,7 +12,7 @@ from exchange_simulation.experiments.faults.fate import AnsweredSamples, FaultWi
 
 RATE = 1000.0
 S = 10**9
-WINDOW = FaultWindow(start_ns=0, began_ns=2 * S, lifted_ns=3 * S, length_ns=6 * S)
+WINDOW = FaultWindow(run_start_ns=0, run_length_ns=6 * S, fault_start_ns=2 * S, fault_end_ns=3 * S)
 
 
 def streams(folder: Path, *answers: Message) -> Path:
@@ -98,6 +98,6 @@ def test_an_exchange_that_answers_no_more_did_not_come_back() -> None:
 
 
 def test_a_timeline_has_the_rates_of_every_tenth_of_a_second() -> None:
-    rows = timeline(samples_due_at(EVERY_5_MS), WINDOW, interval=5)
+    rows = timeline(samples_due_at(EVERY_5_MS), WINDOW, sampling_interval=5)
     assert len(rows) == 60
     assert rows[0] == [0.0, 1000.0, 1000.0]
