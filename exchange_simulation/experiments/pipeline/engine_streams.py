@@ -1,7 +1,8 @@
 """The streams that a run with --record keeps of one engine: its messages, their due times, and the recorded answers.
 
-one gateway:       orders.bin, orders.due                                         answers.bin
-several gateways:  input.bin, in the engine's order; orders.due, orders.2.due...  answers.bin, answers.2.bin, ...
+a pair:    orders.bin, orders.due                                             answers.bin
+a market:  input.bin, in the engine's order; orders.due, orders.2.due...      answers.bin, answers.2.bin, ...
+           of engine 2: input.2.bin                                           answers-2.bin, answers-2.2.bin, ...
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from exchange.instances import input_file, named
+from exchange.instances import answers_file, input_file, orders_file
 from exchange.order_mix import CANCEL, REPLACE
 from exchange_simulation.experiments.events.tables import Bytes, Longs
 from gateway.tape import check_due, due_path, map_file, replayable_records
@@ -28,13 +29,13 @@ class EngineStreams:
     messages: Bytes
     """Orders and requests in the engine's order."""
     counts: Sequence[int]
-    """The number of messages of each gateway."""
+    """The number of messages of each gateway, at all engines together."""
     answers: Sequence[Bytes]
-    """The answers that each gateway recorded."""
+    """The answers that each gateway recorded from this engine."""
     has_requests: bool
     """Whether there may be cancels and replaces."""
     is_shared: bool = False
-    """Whether ids are market ids, and `answers` has those of several gateways."""
+    """Whether ids are market ids, and `answers` has those of each gateway."""
     gets_quotes: bool = True
     _due_ns: Longs | None = None
     """The due times of all messages, by place as in order_history.py; None if a gateway has none."""
@@ -48,34 +49,34 @@ class EngineStreams:
     @classmethod
     def of_pair(cls, folder: Path, pair: int) -> EngineStreams:
         """Return the streams of a gateway and its engine. MalformedMessage, ValueError or OSError if damaged."""
-        orders_file = folder / f"{named('orders', pair)}.bin"
-        records = replayable_records(orders_file)
+        tape = folder / orders_file(pair)
+        records = replayable_records(tape)
         return cls(
-            messages=map_file(orders_file),
+            messages=map_file(tape),
             counts=[records.records],
-            answers=[map_file(folder / f"{named('answers', pair)}.bin")],
+            answers=[map_file(folder / answers_file(pair))],
             has_requests=_has_requests(records.kinds),
-            _due_ns=_due_times(orders_file, records.records),
+            _due_ns=_due_times(tape, records.records),
         )
 
     @classmethod
-    def of_gateways(cls, folder: Path, gateways: int, *, gets_quotes: bool) -> EngineStreams:
-        """Return the streams of several gateways at one engine. MalformedMessage, ValueError or OSError if damaged."""
+    def of_market(cls, folder: Path, gateways: int, engine: int, *, gets_quotes: bool) -> EngineStreams:
+        """Return the streams of one engine of a market. MalformedMessage, ValueError or OSError if damaged."""
         counts: list[int] = []
         answers: list[Bytes] = []
         due_times: list[Longs] = []
         has_requests = False
         for gateway in range(1, gateways + 1):
-            orders_file = folder / f"{named('orders', gateway)}.bin"
-            records = replayable_records(orders_file)
+            tape = folder / orders_file(gateway)
+            records = replayable_records(tape)
             counts.append(records.records)
-            answers.append(map_file(folder / f"{named('answers', gateway)}.bin"))
+            answers.append(map_file(folder / answers_file(gateway, engine)))
             has_requests = has_requests or _has_requests(records.kinds)
-            due_ns = _due_times(orders_file, records.records)
+            due_ns = _due_times(tape, records.records)
             if due_ns is not None:
                 due_times.append(due_ns)
         return cls(
-            messages=map_file(folder / input_file(engine=1)),
+            messages=map_file(folder / input_file(engine)),
             counts=counts,
             answers=answers,
             has_requests=has_requests,
@@ -122,9 +123,9 @@ def _has_requests(kinds: dict[str, int]) -> bool:
     return kinds[CANCEL] + kinds[REPLACE] > 0
 
 
-def _due_times(orders_file: Path, orders: int) -> Longs | None:
+def _due_times(tape: Path, orders: int) -> Longs | None:
     """Return the due times beside a stream of so many orders; None if there are none. ValueError if damaged."""
-    due_file = due_path(orders_file)
+    due_file = due_path(tape)
     if not due_file.exists():
         return None
     check_due(due_file, orders)

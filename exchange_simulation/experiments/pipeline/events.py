@@ -9,15 +9,16 @@ Ingest puts the rows into the tables of many runs; `exchange run --events` write
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from exchange.instances import MAX_PAIRS, named
+from exchange.instances import MAX_PAIRS, orders_file
 from exchange.measurements import NS_PER_S
 from exchange.messages import ORDER_TYPES, MalformedMessage, sizes_by_code
 from exchange.record_kinds import RunRecord
@@ -57,10 +58,12 @@ class RecordedRun:
     policy: str
     max_price: int
     gateways: int = 1
-    """The gateways at the engine."""
+    """The gateways at each engine."""
+    engines: int = 1
+    """The engines among which the instruments are shared out."""
     quotes_to: str = "all"
     instruments: int = 1
-    """The instruments of the engine."""
+    """The instruments of all engines together."""
     starts_ns: Mapping[int, int]
     """By pair, the wall clock when the gateway's first order was due; a pair may be missing."""
 
@@ -70,10 +73,6 @@ class RecordedRun:
         settings_of_old_runs = {"policy": "price-time", "max_price": 999, "gateways": 1, "quotes_to": "all"}
         settings_of_old_runs |= {"instruments": 1, "engines": 1, "opening": None}
         engine = settings_of_old_runs | read_record(folder / "run.json", RunRecord)["settings"]
-        if engine["engines"] > 1:
-            raise ValueError(
-                f"{folder} has {engine['engines']} engines: there are tables of events for one engine only"
-            )
         if engine["opening"] is not None:
             raise ValueError(
                 f"{folder} has trades with orders of {engine['opening']}, from before the run: there are no tables of "
@@ -86,32 +85,41 @@ class RecordedRun:
             policy=engine["policy"],
             max_price=engine["max_price"],
             gateways=engine["gateways"],
+            engines=engine["engines"],
             quotes_to=engine["quotes_to"],
             instruments=engine["instruments"],
             starts_ns=starts_of_clocks(spool.kinds[TRAFFIC]),
         )
 
     def rows(self) -> Iterator[tuple[str, pa.Table]]:
-        """Yield rows of each table, a block of messages at a time. ValueError if the streams are damaged."""
-        pairs = MAX_PAIRS if self.gateways == 1 else 1
-        for pair in range(1, pairs + 1):
-            if (self.folder / f"{named('orders', pair)}.bin").exists():
-                values = {"experiment": self.experiment, "run": self.run, PAIR: pair}
-                for market in self._markets(pair):
-                    for table in TABLES:
-                        yield table, event_rows(table, market, **values)
+        """Yield rows of each table, a block of messages at a time. ValueError if the streams are damaged.
 
-    def _markets(self, pair: int) -> Iterator[Market]:
-        """Yield the market of a pair, block by block. ValueError if its streams are damaged or disagree."""
+        With several engines, all rows of an engine come before those of the next one.
+        """
+        for pair, streams in self._engines():
+            values = {"experiment": self.experiment, "run": self.run, PAIR: pair}
+            for market in self._markets(pair, streams):
+                for table in TABLES:
+                    yield table, event_rows(table, market, **values)
+
+    def _markets(self, pair: int, streams: Callable[[], EngineStreams]) -> Iterator[Market]:
+        """Yield the market of an engine, block by block. ValueError if its streams are damaged or disagree."""
         try:
-            yield from self._matched_again(pair, self._streams(pair))
+            yield from self._matched_again(pair, streams())
         except (MalformedMessage, ValueError, OSError) as error:
             raise ValueError(f"the streams in {self.folder} give no events: {error}") from None
 
-    def _streams(self, pair: int) -> EngineStreams:
-        if self.gateways == 1:
-            return EngineStreams.of_pair(self.folder, pair)
-        return EngineStreams.of_gateways(self.folder, self.gateways, gets_quotes=self.quotes_to == "all")
+    def _engines(self) -> Iterator[tuple[int, Callable[[], EngineStreams]]]:
+        """Yield the pair of each engine, and a function that reads the engine's streams. A market is one pair."""
+        is_market = self.gateways > 1 or self.engines > 1
+        if is_market:
+            gets_quotes = self.quotes_to == "all"
+            for engine in range(1, self.engines + 1):
+                yield 1, partial(EngineStreams.of_market, self.folder, self.gateways, engine, gets_quotes=gets_quotes)
+            return
+        for pair in range(1, MAX_PAIRS + 1):
+            if (self.folder / orders_file(pair)).exists():
+                yield pair, partial(EngineStreams.of_pair, self.folder, pair)
 
     def _matched_again(self, pair: int, streams: EngineStreams) -> Iterator[Market]:
         """Match the messages once more; yield each block with its answers, which must be the recorded ones.

@@ -101,12 +101,6 @@ def test_damaged_streams_give_no_files_and_a_sentence(tmp_path: Path) -> None:
     assert list((folder / "events").iterdir()) == []
 
 
-def test_a_run_of_several_engines_has_no_events_and_says_so(tmp_path: Path) -> None:
-    folder = record_streams(MadeUpRun(seconds=1).write(tmp_path / "x", engines=2))
-    with pytest.raises(UserError, match="has 2 engines"):
-        write_events(folder)
-
-
 def test_orders_without_due_times_have_no_time(tmp_path: Path) -> None:
     record_streams(tmp_path)
     (tmp_path / "orders.due").unlink()

@@ -1,10 +1,11 @@
-"""The tables of events of runs with mixes and with several gateways, against the plain book of sorted dictionaries."""
+"""The tables of events of runs with mixes, several gateways and several engines, against the plain reference book."""
 
 from __future__ import annotations
 
 import re
 import shutil
 from collections import defaultdict
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.reference_book import ReferenceBook
+from exchange.instances import answers_file, input_file
+from exchange.instruments import engine_of
 from exchange.market_ids import gateway_of, number_of
 from exchange.messages import (
     ASK,
@@ -44,17 +47,24 @@ EVENTS = ("orders", "trades", "quotes")
 Row = dict[str, Any]
 
 
-@pytest.fixture(scope="module", params=[(1, 1), (3, 1), (2, 5)])
-def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
-    """The folder of a recorded run of a mix, with its events, and the number of its gateways."""
-    gateways, instruments = request.param
+@dataclass(frozen=True)
+class MarketRun:
+    """A recorded run of a mix, with its events."""
+
+    folder: Path
+    gateways: int
+    engines: int
+
+
+@pytest.fixture(scope="module", params=[(1, 1, 1), (3, 1, 1), (2, 5, 1), (1, 5, 2), (3, 5, 2)])
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> MarketRun:
+    gateways, instruments, engines = request.param
     words = ("--mix", MIX, "--price-model", "two-sided", "--rate", 100_000, "--orders", 6000, "--record", "--events")
     results = tmp_path_factory.mktemp("mixes")
-    finished = run_exchange_in_process(
-        results, *words, "--gateways", gateways, "--instruments", instruments, "--name", "run"
-    )
+    market = ("--gateways", gateways, "--instruments", instruments, "--engines", engines)
+    finished = run_exchange_in_process(results, *words, *market, "--name", "run")
     assert finished.code == 0, finished.err
-    return results / "run", gateways
+    return MarketRun(results / "run", gateways, engines)
 
 
 def rows_of(folder: Path, table: str) -> list[Row]:
@@ -63,10 +73,13 @@ def rows_of(folder: Path, table: str) -> list[Row]:
 
 
 class PlainEvents:
-    """The rows of events as the plain book has them, with the columns that do not depend on time."""
+    """The rows of events as the plain book has them, with the columns that do not depend on time.
 
-    def __init__(self, folder: Path, gateways: int) -> None:
-        self.is_shared = gateways > 1
+    The rows of engine 1 come first, then those of engine 2.
+    """
+
+    def __init__(self, run: MarketRun) -> None:
+        self.is_shared = run.gateways > 1 or run.engines > 1
         self.books: defaultdict[int, ReferenceBook] = defaultdict(self._new_book)
         """A book for each instrument."""
         self.instruments: dict[int, int] = {}
@@ -75,9 +88,10 @@ class PlainEvents:
         self.trades: list[Row] = []
         self.quotes: list[tuple[int | None, int | None]] = []
         self.sides: dict[int, str] = {}
-        stream = folder / ("input.bin" if self.is_shared else "orders.bin")
-        for message in decode_all(stream.read_bytes()):
-            self._take(message)
+        streams = [input_file(engine) for engine in range(1, run.engines + 1)] if self.is_shared else ["orders.bin"]
+        for stream in streams:
+            for message in decode_all((run.folder / stream).read_bytes()):
+                self._take(message)
 
     def _new_book(self) -> ReferenceBook:
         return ReferenceBook(with_ids=True, is_shared=self.is_shared)
@@ -145,36 +159,46 @@ def kind_of(message: Message) -> str:
     return KINDS[KIND_OF_ORDER_TYPE[message.order_type]] if isinstance(message, TypedOrder) else "limit"
 
 
-def test_messages_of_every_kind_and_their_trades_are_those_of_the_plain_book(run: tuple[Path, int]) -> None:
-    folder, gateways = run
-    expected = PlainEvents(folder, gateways)
-    orders = rows_of(folder, "orders")
+def test_messages_of_every_kind_and_their_trades_are_those_of_the_plain_book(run: MarketRun) -> None:
+    expected = PlainEvents(run)
+    orders = rows_of(run.folder, "orders")
     assert [{name: row[name] for name in expected.orders[0]} for row in orders] == expected.orders
-    trades = rows_of(folder, "trades")
+    trades = rows_of(run.folder, "trades")
     assert [{name: row[name] for name in expected.trades[0]} for row in trades] == expected.trades
-    assert [(row["bid"], row["ask"]) for row in rows_of(folder, "quotes")] == expected.quotes
+    assert [(row["bid"], row["ask"]) for row in rows_of(run.folder, "quotes")] == expected.quotes
     assert {row["kind"] for row in orders} == set(KINDS)
-    assert {row["gateway"] for row in orders} == set(range(1, gateways + 1))
+    assert {row["gateway"] for row in orders} == set(range(1, run.gateways + 1))
     assert {"unknown order", "would trade"}.issubset({row["reject_reason"] for row in orders})
 
 
-def test_times_never_go_back(run: tuple[Path, int]) -> None:
-    folder, _ = run
+def test_times_of_an_engine_never_go_back(run: MarketRun) -> None:
     for table in EVENTS:
-        times = [row["time_ns"] for row in rows_of(folder, table)]
-        assert times == sorted(times)
-        assert times[-1] > 0
+        times_of_engines: defaultdict[int, list[int]] = defaultdict(list)
+        for row in rows_of(run.folder, table):
+            times_of_engines[engine_of(row["instrument"], run.engines)].append(row["time_ns"])
+        assert len(times_of_engines) == run.engines
+        for times in times_of_engines.values():
+            assert times == sorted(times)
+            assert times[-1] > 0
 
 
-def test_depth_after_cancels_and_replaces_is_that_of_the_plain_book(run: tuple[Path, int]) -> None:
+def test_sequence_counts_the_events_of_each_engine(run: MarketRun) -> None:
+    sequences: defaultdict[int, list[int]] = defaultdict(list)
+    for row in rows_of(run.folder, "orders"):
+        sequences[engine_of(row["instrument"], run.engines)].append(row["sequence"])
+    assert len(sequences) == run.engines
+    for sequence in sequences.values():
+        assert sequence == list(range(1, len(sequence) + 1))
+
+
+def test_depth_after_cancels_and_replaces_is_that_of_the_plain_book(run: MarketRun) -> None:
     """DuckDB takes the statements of both views."""
-    folder, gateways = run
     depths = []
-    for _, book in sorted(PlainEvents(folder, gateways).books.items()):
+    for _, book in sorted(PlainEvents(run).books.items()):
         depths.append(tuple(sum(order.volume for order in book.resting(side)) for side in (BID, ASK)))
     base = duckdb.connect()
     for table in EVENTS:
-        base.sql(f"create view {table} as select * from '{folder}/events/{table}.parquet'")
+        base.sql(f"create view {table} as select * from '{run.folder}/events/{table}.parquet'")
     stats = base.sql(f"select bid_depth, ask_depth from ({statement_of('market_stats', EVENTS)}) order by instrument")
     assert stats.fetchall() == depths
     bars = statement_of("bars_by_time", EVENTS).replace(":every_ns", "10_000_000")
@@ -185,11 +209,12 @@ def test_depth_after_cancels_and_replaces_is_that_of_the_plain_book(run: tuple[P
     assert last_bars.fetchall() == depths
 
 
-def test_answers_of_another_gateway_are_refused(run: tuple[Path, int], tmp_path: Path) -> None:
-    folder, gateways = run
-    copy = Path(shutil.copytree(folder, tmp_path / "copy"))
-    last = copy / ("answers.bin" if gateways == 1 else f"answers.{gateways}.bin")
-    last.write_bytes(last.read_bytes()[:-1])
+def test_a_changed_answer_of_any_engine_to_any_gateway_is_refused(run: MarketRun, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(run.folder, tmp_path / "copy"))
+    last = copy / answers_file(run.gateways, run.engines)
+    answers = bytearray(last.read_bytes())
+    answers[-1] ^= 1
+    last.write_bytes(answers)
     with pytest.raises(UserError, match="not those of the matching engine"):
         write_events(copy)
 
