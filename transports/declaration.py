@@ -239,6 +239,8 @@ class Transport:
     """Schemes that join only threads of one process."""
     cautions: Mapping[str, str] = field(default_factory=dict)
     """By scheme, the sentence that every page with its figures shows, for instance that there is no network."""
+    remarks: Mapping[str, str] = field(default_factory=dict)
+    """By scheme, two or three words beside its name in pictures and tables, as `no network`."""
     guarantees: Mapping[str, Guarantee] = field(default_factory=dict)
     """The guarantee by the options that give it, as the query of a URL; "" is that of the transport without options.
 

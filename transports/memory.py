@@ -175,5 +175,6 @@ TRANSPORT = Transport(
     connect=connect,
     guarantees={"": WITHOUT_SERVER},
     about={"memory": "threads of one process, no system call; for tests and for the generator's ceiling"},
+    remarks={"memory": "one process"},
     one_process=frozenset({"memory"}),
 )

@@ -89,6 +89,15 @@ def caution_of(transport: str) -> str:
         return ""
 
 
+def remark_of(transport: str) -> str:
+    """The words that stand beside the name of a scheme, or a URL, in pictures and tables; empty if there are none."""
+    scheme = scheme_of(transport)
+    try:
+        return transport_of(scheme).remarks.get(scheme, "")
+    except (BadAddress, NotInstalled):
+        return ""
+
+
 def scheme_of(transport: str) -> str:
     """The scheme of a URL, or of the part of one that a user gave: `tcp`, `zeromq?calls=plain`."""
     return transport.partition("?")[0].partition("://")[0]

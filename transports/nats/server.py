@@ -15,10 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from transports.base import Address
+from transports.base import Address, BadAddress
 from transports.declaration import Broker, RunningBroker, Where
 from transports.nats.connection import PASSWORD, Connection, server_address
-from transports.nats.deliveries import SYNCS
+from transports.nats.deliveries import DURABLE, SYNCS
 from transports.nats.jetstream import JetStreamApi
 from transports.nats.subjects import quoted_token
 from transports.servers.nagle import NagleNotHonoured
@@ -48,6 +48,11 @@ class Nats(Broker):
 
     def check(self, address: Address) -> None:
         server_address(address)
+        if "sync" in address.options and address.options.get("delivery") != DURABLE:
+            raise BadAddress(
+                f"{address.masked_url}: core NATS keeps nothing, so sync has no effect: add delivery=durable, or leave "
+                "sync out"
+            )
 
     def installed(self) -> str:
         return f"{PRODUCT}, {find_program(PROGRAM, VARIABLE, HOW_TO_GET_IT)}"

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from transports.base import Address, BadAddress
 from transports.declaration import Broker, RunningBroker, Where
 from transports.redis.connection import PASSWORD, RedisConnection, server_address
-from transports.redis.kinds import SYNCS
+from transports.redis.kinds import STREAM, SYNCS
 from transports.redis.resp import NoResp, command, parse
 from transports.servers.nagle import NagleNotHonoured
 from transports.servers.paths import quoted_path
@@ -39,6 +39,11 @@ class Redis(Broker):
 
     def check(self, address: Address) -> None:
         server_address(address)
+        if "sync" in address.options and address.options.get("kind") != STREAM:
+            raise BadAddress(
+                f"{address.masked_url}: a channel keeps nothing, so sync has no effect: add kind=stream, or leave "
+                "sync out"
+            )
 
     def installed(self) -> str:
         return f"{PRODUCT}, {find_program(PROGRAM, VARIABLE, HOW_TO_GET_IT)}"

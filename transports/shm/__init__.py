@@ -21,6 +21,7 @@ TRANSPORT = Transport(
         "shm": "There is no network: the components shared memory of one host. These figures are the floor, the part "
         "of every other transport's figures that is not the transport's."
     },
+    remarks={"shm": "no network"},
     options={"pace": ("sleep", "spin")},
     slow_subscriber={"": {"wait": ""}},
     variants=("", "pace=spin"),

@@ -16,7 +16,7 @@ from exchange.grouping import grouped
 from exchange.json_records import Record
 from exchange_simulation.launching.metrics import COMPONENTS
 from exchange_simulation.reports.comparison.answer import NAGLE
-from exchange_simulation.reports.comparison.sentences import cpu_metric, factors_beside_rate
+from exchange_simulation.reports.comparison.sentences import cpu_metric, factors_beside_rate, in_brackets
 from exchange_simulation.reports.drawing.canvas import empty_axes, linear_y, log_x, log_y
 from exchange_simulation.reports.drawing.chart import (
     Cell,
@@ -81,14 +81,11 @@ def contender_of(arm: Record) -> str:
 
 
 def line_labels(arms: list[Record]) -> dict[str, str]:
-    """Return the label of each contender's line: its name, with its guarantee if the arms have different ones."""
-    guarantees = {arm.get("guarantee") for arm in arms}
-    labels = {}
-    for arm in arms:
-        name = contender_of(arm)
-        guarantee = arm.get("guarantee")
-        labels[name] = f"{name} ({guarantee})" if guarantee and len(guarantees) > 1 else name
-    return labels
+    """Return the label of each contender's line: its name, its remark, and its guarantee if the arms' ones differ.
+
+    For example: {"shm": "shm (no network)"}
+    """
+    return {contender_of(arm): contender_of(arm) + in_brackets(arm, arms) for arm in arms}
 
 
 def transport_of(arm: Record) -> str:

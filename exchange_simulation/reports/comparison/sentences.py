@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from statistics import median
 from typing import Any
 
@@ -13,7 +13,7 @@ from exchange_simulation.reports.formats.estimates import median_text
 from exchange_simulation.reports.formats.few_orders import has_enough_orders, max_of
 from exchange_simulation.reports.formats.numbers import rate_text
 from exchange_simulation.reports.formats.times import date_and_time
-from transports.registry import caution_of, scheme_of
+from transports.registry import caution_of, remark_of, scheme_of
 
 
 def title(record: Record) -> str:
@@ -114,20 +114,27 @@ def rate_and_name(record: Record, arm: Record) -> tuple[str, str]:
 
     For example: ("8,000", "amqp, packing 10, arrivals poisson"), or ("max", "redis?kind=stream (durable)")
     """
-    name = arm["contender"] + factors_beside_rate(arm) + guarantee_in_brackets(record, arm)
+    name = arm["contender"] + factors_beside_rate(arm) + notes_in_brackets(record, arm)
     return rate_text(arm["settings"]["orders_per_s"]), name
 
 
-def guarantee_in_brackets(record: Record, arm: Record) -> str:
-    """Return the first word of an arm's guarantee, for a row of a table; empty if all arms have the same guarantee.
+def notes_in_brackets(record: Record, arm: Record) -> str:
+    """Return what a row of a table says of an arm's transport: its remark, and its guarantee if guarantees differ.
 
-    For example: " (durable)". The first caveat of the record has the whole guarantees.
+    For example: " (no network)", " (durable)"; empty if there is nothing to say. Of a guarantee it is the first word:
+    the first caveat of the record has the whole guarantees.
     """
-    guarantees = {one.get("guarantee") for one in record["arms"]}
-    guarantee = arm.get("guarantee")
-    if guarantee is None or len(guarantees) == 1:
-        return ""
-    return f" ({guarantee.partition(',')[0]})"
+    return in_brackets(arm, record["arms"], guarantee_in_words=lambda guarantee: guarantee.partition(",")[0])
+
+
+def in_brackets(arm: Record, arms: Sequence[Record], guarantee_in_words: Callable[[str], str] = str) -> str:
+    """Return an arm's remark, and its guarantee in words if that of another arm differs, in brackets."""
+    notes = [remark_of(arm["settings"]["transport"])]
+    guarantees = {one.get("guarantee") for one in arms}
+    if arm.get("guarantee") and len(guarantees) > 1:
+        notes.append(guarantee_in_words(arm["guarantee"]))
+    words = "; ".join(note for note in notes if note)
+    return f" ({words})" if words else ""
 
 
 def cpu_metric(component: str) -> str:

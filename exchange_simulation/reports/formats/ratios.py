@@ -14,7 +14,8 @@ def ratio_in_words(ratio: float, decimals_of: float | None = None) -> str:
     """Return a ratio with two or three digits, or with as many decimals as the ratio `decimals_of` would have.
 
     A ratio close to 1 gets as many decimals as it takes to differ from 1.00, so that an interval that ends there does
-    not seem to contain 1. For example: 1.04, 3.1, 25, 1.0004
+    not seem to contain 1; a ratio close to 0 as many as it takes to differ from 0. For example: 1.04, 3.1, 25, 1.0004,
+    0.004
     """
     size = ratio if decimals_of is None else decimals_of
     if size < 2:
@@ -24,7 +25,7 @@ def ratio_in_words(ratio: float, decimals_of: float | None = None) -> str:
     else:
         least_decimals = 0
     for decimals in range(least_decimals, MOST_DECIMALS + 1):
-        if float(f"{ratio:.{decimals}f}") != 1.0:
+        if float(f"{ratio:.{decimals}f}") not in (0.0, 1.0):
             return f"{ratio:,.{decimals}f}"
     return f"{ratio:,.{least_decimals}f}"
 

@@ -13,7 +13,7 @@ import pytest
 from tests.broker import is_gone
 from tests.machine import until
 from tests.transports.conftest import joined
-from transports.base import Link, NotInstalled, PeerGone, TransportError
+from transports.base import Address, BadAddress, Link, NotInstalled, PeerGone, TransportError
 from transports.declaration import RunningBroker, Where
 from transports.frames import FrameBatch
 from transports.nats.connection import PASSWORD
@@ -104,3 +104,9 @@ def test_nagle_at_the_server_is_refused_in_words(tmp_path: Path) -> None:
         Nats().start(tmp_path / "server", process_group=None, nodelay=False, where=Where()),
     ):
         pass
+
+
+def test_a_sync_without_streams_is_refused_since_nothing_is_kept() -> None:
+    with pytest.raises(BadAddress, match="core NATS keeps nothing, so sync has no effect: add delivery=durable"):
+        Nats().check(Address.parse("nats://127.0.0.1:4222?sync=always", ""))
+    Nats().check(Address.parse("nats://127.0.0.1:4222?delivery=durable&sync=always", ""))

@@ -13,7 +13,7 @@ import pytest
 from tests.broker import is_gone
 from tests.machine import until
 from tests.transports.conftest import joined
-from transports.base import Address, Link, NotInstalled, PeerGone, TransportError
+from transports.base import Address, BadAddress, Link, NotInstalled, PeerGone, TransportError
 from transports.declaration import RunningBroker, Where
 from transports.frames import FrameBatch
 from transports.redis.connection import PASSWORD
@@ -128,3 +128,9 @@ def test_a_server_works_in_a_folder_of_any_name(name: str, tmp_path: Path) -> No
     with Redis().start(folder, process_group=None, nodelay=True, where=Where()):
         assert (folder / "appendonlydir").exists() or list(folder.glob("*.aof"))
     assert not folder.exists()
+
+
+def test_a_sync_without_streams_is_refused_since_nothing_is_kept() -> None:
+    with pytest.raises(BadAddress, match="a channel keeps nothing, so sync has no effect: add kind=stream"):
+        Redis().check(Address.parse("redis://127.0.0.1:6379?sync=always", ""))
+    Redis().check(Address.parse("redis://127.0.0.1:6379?kind=stream&sync=always", ""))

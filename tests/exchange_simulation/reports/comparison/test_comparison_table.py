@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from exchange_simulation.launching.metrics import COMPONENTS
-from exchange_simulation.reports.comparison.sentences import completion, cpu_beyond, cpu_metric, guarantee_in_brackets
+from exchange_simulation.reports.comparison.figures import line_labels
+from exchange_simulation.reports.comparison.sentences import completion, cpu_beyond, cpu_metric, notes_in_brackets
 from exchange_simulation.reports.comparison.table import _cpu, show
 from exchange_simulation.reports.formats.estimates import median_text
 from exchange_simulation.reports.tables import terminal
@@ -36,13 +37,22 @@ def test_the_maximum_of_a_single_order_is_printed() -> None:
     assert completion(arm, "due", "max", median_text) == "7"
 
 
-def test_rows_name_guarantees_that_differ() -> None:
-    stream = {"contender": "redis?kind=stream", "guarantee": "durable, synced once a second"}
-    channels = {"contender": "redis", "guarantee": "lossy"}
-    unlike = {"arms": [stream, channels]}
-    assert guarantee_in_brackets(unlike, stream) == " (durable)"
-    assert guarantee_in_brackets(unlike, channels) == " (lossy)"
-    assert guarantee_in_brackets({"arms": [channels, {**channels, "contender": "nats"}]}, channels) == ""
+def arm_over(transport: str, guarantee: str) -> dict[str, Any]:
+    return {"contender": transport, "guarantee": guarantee, "settings": {"transport": transport}}
+
+
+def test_rows_name_guarantees_that_differ_and_a_missing_network() -> None:
+    stream = arm_over("redis?kind=stream", "durable, synced once a second")
+    channels = arm_over("redis", "lossy")
+    floor = arm_over("shm?pace=spin", "lossy")
+    unlike = {"arms": [stream, channels, floor]}
+    assert notes_in_brackets(unlike, stream) == " (durable)"
+    assert notes_in_brackets(unlike, channels) == " (lossy)"
+    assert notes_in_brackets(unlike, floor) == " (no network; lossy)"
+    alike = {"arms": [channels, floor]}
+    assert notes_in_brackets(alike, channels) == ""
+    assert notes_in_brackets(alike, floor) == " (no network)"
+    assert line_labels(alike["arms"]) == {"redis": "redis", "shm?pace=spin": "shm?pace=spin (no network)"}
 
 
 def arm_with_cpu(block: str, **by_repeat: float) -> dict[str, Any]:
@@ -73,7 +83,12 @@ def test_each_block_of_the_table_of_cpu_has_the_title_of_its_figures(
     metrics = {"cpu_s_per_million": estimate}
     for component in COMPONENTS:
         metrics[cpu_metric(component)] = estimate
-    arm = {"block": "a", "contender": "zeromq", "settings": {"orders_per_s": 16_000}, "metrics": metrics}
+    arm = {
+        "block": "a",
+        "contender": "zeromq",
+        "settings": {"transport": "zeromq", "orders_per_s": 16_000},
+        "metrics": metrics,
+    }
     terminal().print(_cpu({"arms": [arm], "contenders": ["zeromq"], "verdicts": [verdict(0.5)]}))
     assert capsys.readouterr().out.count("CPU s per million") == blocks
 
@@ -85,7 +100,7 @@ def timed_arm(orders_per_s: int | None) -> dict[str, Any]:
         "label": "tcp",
         "block": "a",
         "contender": "tcp",
-        "settings": {"orders_per_s": orders_per_s},
+        "settings": {"transport": "tcp", "orders_per_s": orders_per_s},
         "saturated": 0,
         "runs": {},
         "orders_measured": 5_000,

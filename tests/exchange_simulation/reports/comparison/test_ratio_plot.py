@@ -8,6 +8,7 @@ import pytest
 
 from exchange_simulation.reports.comparison.ratio_plot import Mark, RatioPlot, ratio_plot, scale_of_strips, strip
 from exchange_simulation.reports.comparison.table import _ratios
+from exchange_simulation.reports.formats.ratios import ratio_in_words
 from exchange_simulation.reports.tables import terminal
 from tests.exchange_simulation.reports.comparison.sample_verdicts import (
     P50,
@@ -102,3 +103,7 @@ def test_a_page_with_very_many_rows_folds_those_of_other_metrics() -> None:
 
     small = plot_of(*verdicts_on_p50)
     assert not small.other_groups
+
+
+def test_a_ratio_close_to_0_does_not_read_as_0() -> None:
+    assert [ratio_in_words(ratio) for ratio in (0.37, 0.004, 0.0004)] == ["0.37", "0.004", "0.0004"]
