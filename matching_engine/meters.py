@@ -18,8 +18,8 @@ class EngineMeters:
         """`interval`: orders from one sample to the next."""
         self._reporting = reporting
         self._interval = interval
-        self._sampled = 0
-        """Sampled orders so far."""
+        self._reported = 0
+        """Sampled orders that were reported or skipped."""
         self.turn_samples = EngineSamples(interval)
         """Memory into which compiled turns write their samples."""
 
@@ -29,14 +29,14 @@ class EngineMeters:
         self._orders_received = RateMeter(Meter.ENGINE_ORDERS_RECEIVED, now_ns, counts.records)
         self._messages_sent = RateMeter(Meter.ENGINE_MESSAGES_SENT, now_ns, counts.answers)
 
-    def start_after(self, counts: EngineCounts) -> None:
-        """Report no sampled order among the orders so far: the next sample is one after these counts."""
-        self._sampled = counts.records // self._interval
+    def skip_to(self, counts: EngineCounts) -> None:
+        """Treat the sampled orders up to these counts as reported: the next sample comes after them."""
+        self._reported = counts.records // self._interval
 
     def sample(self, counts: EngineCounts) -> None:
         """Report both meters now, if a sampled order came since the last report."""
         sampled = counts.records // self._interval
-        if sampled > self._sampled:
+        if sampled > self._reported:
             self._report(counts, time.monotonic_ns())
 
     def report_turns(self, samples: int) -> None:
@@ -48,8 +48,8 @@ class EngineMeters:
 
     def _report(self, counts: EngineCounts, now_ns: int) -> None:
         """Report the meters, and the time at which the newest sampled order had its answers."""
-        self.start_after(counts)
-        sampled_id = self._sampled * self._interval
+        self.skip_to(counts)
+        sampled_id = self._reported * self._interval
         self._reporting.message(Timestamp(Meter.ORDER_MATCHED, sampled_id, now_ns))
         self._reporting.message(self._orders_received.sample(counts.records, now_ns))
         self._reporting.message(self._messages_sent.sample(counts.answers, now_ns))

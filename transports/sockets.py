@@ -23,12 +23,12 @@ _OFFSETS = {
     "bytes_in": (128, "Q"),
     "segments_out": (136, "I"),
     "segments_in": (140, "I"),
-    "bytes_out": (200, "Q"),
+    "bytes_out": (200, "Q"),  # bytes that were sent again count again
 }
 """Each counter's offset in struct tcp_info, and its type as in the struct module."""
 COUNTERS = tuple(_OFFSETS)
-BYTES_SENT_AT = 200
-"""The offset in struct tcp_info of tcpi_bytes_sent, which counts bytes sent again; tcpi_bytes_retrans is behind it."""
+_SENT_AGAIN_OFFSET = 208
+"""The offset of tcpi_bytes_retrans: bytes that were sent again."""
 REACHABLE_S = 5.0
 """How long this host may take to refuse a connection to itself."""
 PIDFD_GETFD = 438
@@ -58,13 +58,13 @@ def set_buffers(sock: socket.socket, address: Address) -> None:
 def connect_socket(host: str, port: int, timeout_s: float, address: Address | None = None) -> socket.socket:
     """Connect to the first of a host's addresses that accepts, with the buffers that `address` asks for.
 
-    Returns the socket, or raises the OSError of the last attempt. BadAddress if `host` can be no name.
+    Returns the socket, or raises the OSError of the last attempt. BadAddress if `host` cannot be a host's name.
     """
     problem = OSError(f"{host} has no address")
     try:
         places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except UnicodeError:
-        raise BadAddress(f"{host!r} is no name of a host: between two dots are 1 to 63 characters") from None
+        raise BadAddress(f"{host!r} is no name of a host: each part between two dots has 1 to 63 characters") from None
     for family, kind, protocol, _, place in places:
         sock = socket.socket(family, kind, protocol)
         try:
@@ -95,7 +95,7 @@ def reserved_port(host: str, port: int = 0, open_socket: Callable[[], socket.soc
 
 
 def _check_reachable(host: str, port: int, open_socket: Callable[[], socket.socket]) -> None:
-    """CannotListen if no packet reaches an unused port: a connection is then not even refused.
+    """CannotListen if a connection to this unused port is not refused: then no packet reaches this host itself.
 
     Without this check both ends of a connection would wait for each other until their patience is over.
     """
@@ -138,22 +138,17 @@ def read_back(descriptors: list[int], nodelay_asked: bool) -> list[dict[str, Any
 
 
 def counted_since(now: list[dict[str, Any]], before: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The reading `now` of a link's sockets, with counters as differences to the reading `before`."""
-    earlier = {(connection["local"], connection["peer"]): connection for connection in before}
+    """Return the reading `now` of a link's connections, with each counter minus that of the reading `before`."""
+    earlier_by_ends = {(connection["local"], connection["peer"]): connection for connection in before}
     differences = []
     for connection in now:
-        same_before = earlier.get((connection["local"], connection["peer"]), {})
-        differences.append(_counted_since(connection, same_before))
+        earlier = earlier_by_ends.get((connection["local"], connection["peer"]), {})
+        difference = dict(connection)
+        for name in COUNTERS:
+            if name in connection:
+                difference[name] = connection[name] - earlier.get(name, 0)
+        differences.append(difference)
     return differences
-
-
-def _counted_since(now: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
-    """The reading `now` of one connection: counters as differences to `before`, other facts as they are."""
-    difference = dict(now)
-    for name in COUNTERS:
-        if name in now:
-            difference[name] = now[name] - before.get(name, 0)
-    return difference
 
 
 def describe(sock: socket.socket) -> dict[str, Any]:
@@ -183,7 +178,8 @@ def bytes_that_left(descriptor: int) -> int | None:
     with contextlib.suppress(OSError, struct.error), _duplicate(descriptor) as sock:
         if sock.family in INTERNET:
             info = sock.getsockopt(socket.IPPROTO_TCP, TCP_INFO, TCP_INFO_BYTES)
-            sent, sent_again = struct.unpack_from("=QQ", info, BYTES_SENT_AT)
+            (sent,) = struct.unpack_from("=Q", info, _OFFSETS["bytes_out"][0])
+            (sent_again,) = struct.unpack_from("=Q", info, _SENT_AGAIN_OFFSET)
             return int(sent - sent_again)
     return None
 
@@ -214,7 +210,7 @@ def address_name(address: bytes, port: int) -> str:
 
 @contextlib.contextmanager
 def _duplicate(descriptor: int) -> Iterator[socket.socket]:
-    """A duplicate of a descriptor, as a socket. The end of the block closes it: it keeps the connection alive."""
+    """A duplicate of a descriptor, as a socket, closed at the end of the block: it would keep the connection open."""
     with socket.socket(fileno=os.dup(descriptor)) as sock:
         yield sock
 

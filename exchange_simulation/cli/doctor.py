@@ -45,7 +45,7 @@ def command(seconds: float, results: str, as_json: bool) -> None:
     """
     from exchange.json_records import SCHEMA
     from exchange_simulation.launching.doctor.examination import examine
-    from exchange_simulation.launching.doctor.items import answer as summary_of
+    from exchange_simulation.launching.doctor.items import summary_of
     from exchange_simulation.reports.exports import print_json
 
     if not as_json and sys.stderr.isatty():
@@ -79,9 +79,9 @@ def _show(summary: str, items: Sequence[Item]) -> None:
 
 
 def _histogram(figures: Mapping[str, Any]) -> list[str]:
-    """Return a line with a bar for each octave of lateness, as tall as the logarithm of the number of its sleeps.
+    """Return a line with a bar for each octave of lateness; an empty list if the figures have no octaves.
 
-    The list is empty if the figures have no octaves.
+    A bar's height is the logarithm of the number of sleeps that were so late.
     """
     from math import log
 
@@ -97,6 +97,5 @@ def _histogram(figures: Mapping[str, Any]) -> list[str]:
     for count in counts:
         height = round(log(count + 1) / tallest * (len(shapes) - 1))
         bars += shapes[height] if count else " "
-    last_octave_us = 2 ** (len(counts) - 2)  # bar 0 ends at 1 us, bar k at 2^k us; the last has no end
-    last_octave_ms = last_octave_us / 1000
-    return [f"1 us |{bars}| over {last_octave_ms:.0f} ms; a bar an octave, log scale"]
+    last_bar_starts_us = 2 ** (len(counts) - 2)  # the first bar ends at 1 us, each later one at twice that
+    return [f"1 us |{bars}| over {last_bar_starts_us / 1000:.0f} ms; a bar an octave, log scale"]

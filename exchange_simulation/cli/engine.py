@@ -61,10 +61,12 @@ def command(
     opened = contextlib.ExitStack()
     common: dict[str, Any] = {"capacity": capacity, "with_ids": with_ids, "instance": instance}
     if not settings.is_market and input_path is not None:
-        raise click.UsageError("--input keeps the orders of several gateways; of one gateway, its --record keeps them")
+        raise click.UsageError(
+            "--input needs --gateways: the orders of one gateway are recorded by exchange gateway --record"
+        )
 
     def took_over(service: RecoveringEngine) -> None:
-        _heed_launcher(service, events)
+        _connect_to_launcher(service, events)
         events.took_over(url)
 
     def open_service() -> tuple[Service, str]:
@@ -79,11 +81,9 @@ def command(
                 reporter_url,
                 settings,
                 stream,
-                capacity=capacity,
-                with_ids=with_ids,
-                instance=instance,
                 patience_s=patience_s,
                 market_data_url=market_data_url,
+                **common,
             )
             shared.on_dropped = lambda gateway: events.say("dropped", gateway=gateway)
             return shared, " ".join(link.url for link in links)
@@ -97,18 +97,19 @@ def command(
             market_data_url=market_data_url,
             **common,
         )
-        if settings.journal:
-            _heed_launcher(cast("RecoveringEngine", service), events)
+        if settings.journal:  # open_engine makes a RecoveringEngine then
+            _connect_to_launcher(cast("RecoveringEngine", service), events)
         return service, link.url
 
     result = serve(events, open_service, cpu, opened, settings.priority)
     raise SystemExit(1 if result and result.stopped else 0)
 
 
-def _heed_launcher(service: RecoveringEngine, events: Events) -> None:
-    """Listen for the launcher's message that the gateway has left, also while the service waits for the gateway.
+def _connect_to_launcher(service: RecoveringEngine, events: Events) -> None:
+    """Join the engine and the launcher. The engine says if it refuses orders because its journal is full.
 
-    Tell the launcher if the engine refuses orders because its journal is full.
+    The launcher says if the gateway got all its answers and left before a killed engine was started again: nobody will
+    connect, so the engine ends. It listens for that also while it waits for the gateway.
     """
     service.on_refusal = lambda: events.say("refuses")
     service.while_alone = events.hear

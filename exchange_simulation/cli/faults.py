@@ -41,7 +41,9 @@ NO_HOSTS = (
     metavar="FAULT[,...]",
     help="Faults to try; --list names them.",
 )
-@click.option("--quick", is_flag=True, help="Shorter runs, and over amqp one guarantee, confirmed.")
+@click.option(
+    "--quick", is_flag=True, help="Shorter runs, and one guarantee, confirmed, unless --delivery names others."
+)
 @click.option("--list", "listing", is_flag=True, help="List the faults, and run nothing.")
 @refused_option("--hosts", NO_HOSTS)
 @results_option

@@ -39,7 +39,9 @@ def processors_of(pid: int = 0) -> list[int]:
 
 
 def scheduled_as_now() -> Callable[[], contextlib.AbstractContextManager[None]]:
-    """Return a function that makes contexts in which this thread is scheduled as it is at this call."""
+    """Remember how the calling thread is scheduled. Return a function that makes contexts: whichever thread enters one
+    is scheduled like that inside it.
+    """
     if sys.platform != "linux":
         return contextlib.nullcontext
     return partial(_scheduled, os.sched_getscheduler(0), os.sched_getparam(0).sched_priority)
@@ -75,7 +77,7 @@ def yielding() -> Iterator[None]:
 
 @contextlib.contextmanager
 def at_priority(priority: str = "real-time") -> Iterator[None]:
-    """A context in which this thread, and the threads and processes that it starts, have this priority of PRIORITIES.
+    """A context in which this thread, and the threads and processes that it starts, have this priority.
 
     normal     They get short time slices, which needs no permission. When they wake they preempt threads with longer
                slices, such as the reporter.

@@ -175,7 +175,7 @@ class RecoveringEngine(EngineService):
         else:
             follower, recent_answers = followed
             self._go_on_with(follower, recent_answers)
-        self._meters.start_after(self._engine.counts)
+        self._meters.skip_to(self._engine.counts)
 
     def _go_on_with(self, follower: Follower, recent_answers: list[RecentAnswers]) -> None:
         """Go on with the book of a standby or of a snapshot, and send the latest answers."""

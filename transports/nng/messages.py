@@ -3,7 +3,8 @@
 pynng owns the sockets: it listens, dials and reports connections. Python runs once a batch, compiled code once a
 message.
 
-NNG calls a connection a pipe. A message of a pipe that is not admitted stays in `numbers`, for Python to judge.
+NNG calls a connection a pipe. A message of a pipe that is not admitted is kept (`numbers[MESSAGE]`), so that Python can
+check whether it is the peer's handshake.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import llvmlite.binding
+import numpy as np
 import pynng
 from numba import njit, types
 
@@ -115,11 +117,11 @@ def _note_error(numbers: Longs, error: int) -> None:
 @njit(cache=True, nogil=True)
 def receive_frames(numbers: Longs, buffer: Bytes, offsets: Longs, count: int, largest: int) -> int:
     """Append the frames that have come to a batch's arrays; returns the batch's new count."""
+    if numbers[MESSAGE]:  # an earlier call kept it, and Python has not checked it yet
+        numbers[NOTICE] = 1
+        return count
     end = offsets[count]
     while count + 1 < len(offsets) and end + largest <= len(buffer):
-        if numbers[MESSAGE]:
-            numbers[NOTICE] = 1
-            break
         error = _receive(numbers[SOCKET], numbers[MESSAGE:].ctypes, NONBLOCK)
         if error:
             numbers[MESSAGE] = 0
@@ -127,7 +129,8 @@ def receive_frames(numbers: Longs, buffer: Bytes, offsets: Longs, count: int, la
             break
         message = numbers[MESSAGE]
         if not _is_admitted(numbers, _pipe_of(message)):
-            continue
+            numbers[NOTICE] = 1
+            break
         numbers[MESSAGE] = 0
         size = _length(message)
         if size > largest:
@@ -159,8 +162,11 @@ def send_frames(numbers: Longs, buffer: Bytes, offsets: Longs, first: int, end: 
 
 @njit(cache=True, nogil=True)
 def send_to_each(numbers: Longs, buffer: Bytes, begin: int, size: int) -> None:
-    """Send one frame to each admitted pipe. NNG drops a frame for a pipe whose queue of a few frames is full."""
-    message = numbers[MESSAGE : MESSAGE + 1].copy()
+    """Send one frame to each admitted pipe. A frame that NNG does not take is dropped, whatever its reason.
+
+    NNG takes none for a pipe whose queue of a few frames is full.
+    """
+    message = np.zeros(1, np.int64)  # nng_msg_alloc writes the address of the new message here
     for place in range(PIPES, PIPES + numbers[ADMITTED]):
         if _allocate(message.ctypes, size):
             return
@@ -173,9 +179,8 @@ def send_to_each(numbers: Longs, buffer: Bytes, begin: int, size: int) -> None:
             numbers[FRAMES_SENT] += 1
 
 
-@njit(
-    (types.int64[::1], types.uint8[::1]), cache=True, nogil=True
-)  # compiled now: it cannot be tried without a message
+# With a signature, this is compiled at import: a call to warm it up would need a message.
+@njit((types.int64[::1], types.uint8[::1]), cache=True, nogil=True)
 def take_message(numbers: Longs, into: Bytes) -> tuple[int, int]:
     """Take the message that waits for judgement: copy its bytes, as many as `into` holds, and forget it.
 

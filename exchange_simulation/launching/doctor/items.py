@@ -40,7 +40,7 @@ ALWAYS = ("memory", "open files", "disk")
 """The items that every purpose depends on."""
 
 
-def answer(items: Iterable[Item]) -> str:
+def summary_of(items: Iterable[Item]) -> str:
     """Return a sentence about what this machine can measure.
 
     For example: This machine is good for A and B; with care for C (why); not for D (why).

@@ -1,4 +1,7 @@
-"""The field `sampled` of run.json: what the sampled meters alone say of a run, as the exchange's paper reports it."""
+"""The field `sampled` of run.json: figures of sampled orders alone, as the exchange's paper has them (docs/samples.md).
+
+All other figures are of every order.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ FIGURES_OF_METERS = {
 
 
 def sampled_field(spool: Spool) -> dict[str, Any]:
-    """Return the means of all samples, the warm-up's included; empty for a run without samples.
+    """Return {"sampled": means of all samples}, the warm-up's included; an empty dictionary for a run without samples.
 
     `samples` counts the sampled orders; `handed_over_mean_us` is their mean time from handing over to the first answer.
     """

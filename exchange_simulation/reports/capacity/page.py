@@ -61,7 +61,7 @@ def write_page(folder: Path, record: Record) -> Path:
 
 
 def capacity_figures(record: Record) -> Iterator[Figure]:
-    """Yield the figures that have something to show; the style of page or files must be set."""
+    """Yield the figures that have something to show. They are drawn while they are iterated: set a page style first."""
     if not record["probes"]:
         return
     yield Figure("The chance that a probe holds", _chance(record), CURVE if record.get("curve") else DOTS, "chance")
@@ -119,8 +119,9 @@ def _ratios(record: Record) -> Chart:
     for holds, colour in ((True, BLUE), (False, ORANGE)):
         for is_within in (True, False):
             probes = [probe for probe in measured if probe["holds"] is holds and _is_within_bound(probe) is is_within]
-            # A probe that was within the bound and failed broke another condition: see RATIO.
-            fill = colour if holds == is_within else "none"
+            # Hollow: the bound did not decide. A probe within it failed by another condition, or one beyond it held.
+            is_decided_by_bound = holds == is_within
+            fill = colour if is_decided_by_bound else "none"
             rates = [probe[axis.name] for probe in probes]
             ratios = [_drawn_ratio(probe) for probe in probes]
             dots = axes.plot(rates, ratios, "o", color=colour, markerfacecolor=fill, alpha=0.8)

@@ -50,7 +50,9 @@ class Drawing:
 
 
 def drawings(figures: Iterable[Figure]) -> list[Drawing]:
-    """Return the figures as a page has them. `figures` is iterated in the page's style, so it may draw as it goes."""
+    """Return the figures as a page has them. `figures` may be a generator that draws: the page's style is set while it
+    is iterated.
+    """
     with page_style():
         return [drawing_of(figure) for figure in figures]
 
@@ -64,16 +66,16 @@ def inline_svg(chart: Chart, name: str, title: str) -> Markup:
     """Return SVG for the middle of a page: text in the page's font, every id prefixed with a short hash of `name`."""
     svg = io.StringIO()
     chart.figure.savefig(svg, format="svg", transparent=True, metadata=WITHOUT_DATE)
-    tint = STAND_INS.get(chart.tint, STAND_INS[MUTED])
+    tint = STAND_INS.get(chart.tint, STAND_INS[MUTED])  # a placeholder, which page_svg replaces by a CSS variable
     prefix = f"f{zlib.crc32(name.encode()):x}"
-    body = page_svg(svg.getvalue(), tint, prefix)
+    behind_opening_tag = page_svg(svg.getvalue(), tint, prefix)
     data = f'data-x="{_x_scale(chart)}" data-y="{_y_scale(chart)}"'
     if chart.hover:
         data += _json_attribute("values", _hover_points(chart, chart.hover))
     if chart.cells is not None:
         data += _json_attribute("cells", chart.cells)
-    head = f'<svg role="img" aria-label="{escape(title)}" viewBox="0 0 {WIDTH} {HEIGHT}" {data}>'
-    return Markup(head + body)
+    opening_tag = f'<svg role="img" aria-label="{escape(title)}" viewBox="0 0 {WIDTH} {HEIGHT}" {data}>'
+    return Markup(opening_tag + behind_opening_tag)
 
 
 def _json_attribute(name: str, value: Mapping[str, Any]) -> str:
@@ -91,7 +93,8 @@ def _hover_points(chart: Chart, hover: Numbers) -> dict[str, list[list[float]]]:
     for series, x, *numbers in hover.rows:
         assert isinstance(x, float | int)
         x_on_axis = x_places.get(x, x)
-        pixels, _ = chart.axes.transData.transform((x_on_axis, 1.0))
+        any_y = 1.0  # not 0, which a log axis does not have
+        pixels, _ = chart.axes.transData.transform((x_on_axis, any_y))
         place = round(float(pixels) * POINTS_PER_INCH / chart.figure.dpi, 1)
         rounded = [float(f"{number:.5g}") for number in numbers if isinstance(number, float | int)]
         points.setdefault(str(series), []).append([place, x, *rounded])
@@ -117,7 +120,8 @@ def _y_scale(chart: Chart) -> str:
 def write_figures(folder: Path, figures: Iterable[Figure]) -> Path:
     """Write each as FOLDER/figures/NAME.svg and .png in light colours, and NAME.csv with its numbers.
 
-    `figures` is iterated in the files' style, so it may draw as it goes. UserError where a file cannot be written.
+    `figures` may be a generator that draws: the files' style is set while it is iterated. UserError if a file cannot be
+    written.
     """
     files = folder / "figures"
     with writing(files):
@@ -129,7 +133,8 @@ def write_figures(folder: Path, figures: Iterable[Figure]) -> Path:
 
 
 def _write(path: Path, title: str, chart: Chart) -> None:
-    chart.figure.text(2 / WIDTH, 1 + 14 / HEIGHT, title, fontsize="large", fontweight="bold")
+    points_above_drawing = 14
+    chart.figure.text(2 / WIDTH, 1 + points_above_drawing / HEIGHT, title, fontsize="large", fontweight="bold")
     for file_format, options in OPTIONS_BY_FORMAT.items():
         picture = io.BytesIO()
         chart.figure.savefig(picture, format=file_format, **MARGIN, **options)

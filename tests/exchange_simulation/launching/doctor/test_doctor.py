@@ -25,7 +25,7 @@ from exchange_simulation.launching.doctor.examination import (
     network,
     processors,
 )
-from exchange_simulation.launching.doctor.items import PURPOSES, Item, Verdict, answer
+from exchange_simulation.launching.doctor.items import PURPOSES, Item, Verdict, summary_of
 from exchange_simulation.launching.doctor.quiet import WakeUps, exact_timers, listen, quiet, wake_ups
 from exchange_simulation.launching.network.probe import Machine, ProbeFinding
 from exchange_simulation.launching.priority import wake_on_time
@@ -47,19 +47,19 @@ def with_item(name: str, verdict: Verdict, why: str) -> list[Item]:
 
 
 def test_the_answer_names_good_purposes_and_each_reason_once() -> None:
-    assert answer(ALL_GOOD) == f"This machine is good for {', '.join([*PURPOSES][:-1])} and Spark's tables."
-    noisy = answer(with_item("quiet", "no", "others take 40% of the processors"))
+    assert summary_of(ALL_GOOD) == f"This machine is good for {', '.join([*PURPOSES][:-1])} and Spark's tables."
+    noisy = summary_of(with_item("quiet", "no", "others take 40% of the processors"))
     assert noisy.startswith("This machine is good for RabbitMQ, ")
     assert noisy.endswith("; not for medians and CPU costs and tails from p99 up (others take 40% of the processors).")
-    late = answer(with_item("wake-ups", "care", "wake-ups are 400 us late at p99"))
+    late = summary_of(with_item("wake-ups", "care", "wake-ups are 400 us late at p99"))
     assert "; with care for tails from p99 up (wake-ups are 400 us late at p99)." in late
     assert "good for medians and CPU costs" in late
 
 
 def test_an_item_that_every_purpose_needs_is_a_reason_against_all() -> None:
     full = [*ALL_GOOD, Item(name="disk", verdict="no", found="", why="little disk")]
-    assert answer(full).startswith("This machine is not for medians and CPU costs, ")
-    assert answer(full).count("little disk") == 1
+    assert summary_of(full).startswith("This machine is not for medians and CPU costs, ")
+    assert summary_of(full).count("little disk") == 1
 
 
 def quiet_item(machine: FakeMachine, others_ticks: int, steal_ticks: int = 0) -> Item:
