@@ -39,7 +39,7 @@ class ServerStream(ABC):
         self.bounds = bounds
         self.incoming = incoming
         self.outgoing = outgoing
-        self._later: list[bytes] = []
+        self._waiting_commands: list[bytes] = []
         """Commands that found no room in the outgoing buffer."""
         sock.setblocking(False)
 
@@ -76,7 +76,7 @@ class ServerStream(ABC):
 
     def write(self, command: bytes) -> None:
         """Send a command after everything that was taken before."""
-        self._later.append(command)
+        self._waiting_commands.append(command)
         self.flush()
 
     def flush(self) -> bool:
@@ -90,10 +90,10 @@ class ServerStream(ABC):
                 end = 0
                 bounds[UNSENT] = begin
                 bounds[UNSENT_END] = end
-                if not self._later:
+                if not self._waiting_commands:
                     return True
-            while self._later and end + len(self._later[0]) <= len(self.outgoing):
-                command = self._later.pop(0)
+            while self._waiting_commands and end + len(self._waiting_commands[0]) <= len(self.outgoing):
+                command = self._waiting_commands.pop(0)
                 self.outgoing[end : end + len(command)] = np.frombuffer(command, np.uint8)
                 end += len(command)
                 bounds[UNSENT_END] = end
@@ -106,12 +106,12 @@ class ServerStream(ABC):
 
     @property
     def has_unsent(self) -> bool:
-        return bool(self.bounds[UNSENT] < self.bounds[UNSENT_END] or self._later)
+        return bool(self.bounds[UNSENT] < self.bounds[UNSENT_END] or self._waiting_commands)
 
     @property
-    def has_later(self) -> bool:
+    def has_waiting_commands(self) -> bool:
         """True if a command waits for room in the outgoing buffer."""
-        return bool(self._later)
+        return bool(self._waiting_commands)
 
     def events(self, readable: bool) -> tuple[int, int]:
         """Return (the descriptor, the events of a Sleeper): READABLE if asked for, WRITABLE if bytes are unsent."""

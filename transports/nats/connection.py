@@ -1,7 +1,6 @@
 """One connection to a NATS server: the greeting, the buffers of both directions, and what is not a frame.
 
-The buffers and their bounds lie in two arrays, in which the compiled calls that the link lends go on where Python
-stopped; see compiled.py.
+The buffers and their bounds are two arrays, so that compiled code can continue where Python stopped: compiled.py.
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ class Control(NamedTuple):
 
 
 def server_address(address: Address) -> ServerAddress:
-    """Return the server's place. BadAddress, as ServerAddress.of has it."""
+    """Return the server's host, port and user. BadAddress if a part of the URL is missing or wrong."""
     return ServerAddress.of(address, PORT, PASSWORD)
 
 
@@ -94,8 +93,8 @@ class Connection(ServerStream):
         super().__init__(sock, bounds, self.memory[:INCOMING_BYTES], self.memory[OUTGOING:HEAD])
         self._server = server
         self._address: Address | None = None
-        """The address by which the server can be asked once more; None until the server has accepted us."""
-        self._has_reason = False
+        """The address of a server that has accepted us; None before."""
+        self._has_given_reason = False
         """True once the server has said why it hangs up."""
         self.info: dict[str, Any] = {}
         """The server's facts about itself: server_name, version, max_payload, ..."""
@@ -120,24 +119,26 @@ class Connection(ServerStream):
         return connection
 
     def fill(self) -> None:
-        """Take in the bytes that have come. PeerGone if the server hung up, with what it does with slow clients."""
+        """Take in the bytes that have come. PeerGone if the server hung up, with a probable reason if it gave none."""
         try:
             super().fill()
         except PeerGone as error:
-            raise self._reason_of(error) from error
+            if self._address is None or self._has_given_reason:
+                raise
+            raise self._explained(error, self._address) from error
 
-    def _reason_of(self, error: PeerGone) -> PeerGone:
-        """The same error; if the server lives on and has not said why it hung up, with the probable reason."""
-        address = self._address
-        if address is None or self._has_reason:
-            return error
+    def _explained(self, error: PeerGone, address: Address) -> PeerGone:
+        """Return the error of a server that hung up without a word; if the server still runs, with the probable reason.
+
+        A server that still runs hangs up on a client for which too much waits. It runs if it accepts a new connection.
+        """
         try:
             Connection.open(address, time.monotonic_ns()).close()
         except (PeerGone, BadAddress):
             return error
         return PeerGone(
-            f"{error}, and lives on. {SLOW_CONSUMER}? It hangs up on a client that reads too slowly, once it has more "
-            "for it than it keeps (its option max_pending)"
+            f"{error}, but it is still running. Probably this client was too slow ({SLOW_CONSUMER}): more waited for "
+            "it than the server keeps for a client (its option max_pending)"
         )
 
     @property
@@ -169,7 +170,9 @@ class Connection(ServerStream):
             if control.operation == "PING":
                 self.write(b"PONG\r\n")
             elif control.words[:1] == [reply_to]:
-                return None if control.operation == "HMSG" else control
+                has_headers = control.operation == "HMSG"
+                # Only the server's own reply has headers: status 503, since nobody has subscribed to the subject.
+                return None if has_headers else control
 
     def _greet(self) -> None:
         """Read the server's INFO, and send CONNECT."""
@@ -200,7 +203,10 @@ class Connection(ServerStream):
         self.write(b"CONNECT %s\r\n" % json.dumps(options).encode())
 
     def require(self, oldest: tuple[int, int], feature: str) -> None:
-        """BadAddress if the server is older than a version, which a feature needs; a version in other words passes."""
+        """BadAddress if the server is older than the version that a feature needs.
+
+        A version that does not begin with two numbers, as that of a build of one's own, is accepted.
+        """
         version = str(self.info.get("version", ""))
         numbers = version.split(".")[:2]
         if not all(number.isdecimal() for number in numbers) or len(numbers) < 2:
@@ -218,7 +224,9 @@ class Connection(ServerStream):
         """
         until_ns = time.monotonic_ns() + int(ANSWER_S * 1e9)
         while True:
-            is_late = time.monotonic_ns() > until_ns  # before the look: we may have been slow ourselves, not the server
+            is_late = (
+                time.monotonic_ns() > until_ns
+            )  # read before the look, since we may have been slow, not the server
             control = self.next_control()
             if control is None:
                 self.fill()
@@ -232,7 +240,7 @@ class Connection(ServerStream):
             self.sleep(time.monotonic_ns() + RETRY_NS, readable=True)
 
     def _sent_nothing(self, expected: str) -> BadAddress:
-        """The error of something that did not come in time, from a server that introduced itself or did not."""
+        """Return the error for a line that did not come in time. A server that sent no INFO is no NATS server."""
         if self.info:
             return BadAddress(f"the NATS server at {self._server.place} sent no {expected} within {ANSWER_S:g} s")
         return BadAddress(f"{self._server.place} is no NATS server: it sent no {expected} in time")
@@ -255,23 +263,27 @@ class Connection(ServerStream):
             while control is not None:
                 if control.operation == "-ERR":
                     why = self.in_words(control)
-                    self._has_reason = True
+                    self._has_given_reason = True
                 control = self.next_control()
         return PeerGone(f"the NATS server at {self._server.place} went away: {why}")
 
     def take_frames(self, batch: FrameBatch, addresses: ReturnAddresses = NO_ADDRESSES) -> int:
-        """Append the frames at the front of what has come; returns why that ended: INCOMPLETE, FULL or OTHER.
+        """Append the frames at the front of what has come. Returns why the scan ended: INCOMPLETE, FULL or OTHER.
 
-        `addresses` keep to whom the answer of each frame goes.
+        `addresses` receives the reply subject of each frame.
         """
-        why, at, count, too_long = self._scan(batch, batch.largest_frame, addresses)
-        self.numbers[BEGIN] = at
+        ended_by, position, count, too_long = self._scan(batch, batch.largest_frame, addresses)
+        self.numbers[BEGIN] = position
         self.numbers[TOO_LONG] += too_long
         batch.count = int(count)
-        return int(why)
+        return int(ended_by)
 
     def _scan(self, batch: FrameBatch, largest: int, addresses: ReturnAddresses) -> tuple[int, int, int, int]:
-        """Copy frames into the batch's arrays, and return as `scan_frames` does."""
+        """Copy frames into the batch's arrays.
+
+        Returns as `scan_frames`: why it stopped, where the next block begins, the batch's new count, and how many
+        frames were dropped because they were longer than `largest` bytes.
+        """
         return scan_frames(
             self.incoming,
             int(self.numbers[BEGIN]),
@@ -285,22 +297,27 @@ class Connection(ServerStream):
             addresses.counts,
         )
 
-    def _look(self) -> int:
-        """Return what is at the front of what has come: FULL for a frame, else INCOMPLETE or OTHER."""
-        why, _, _, _ = self._scan(FrameBatch(0, 1, 1), LONGEST_FRAME, NO_ADDRESSES)
-        return int(why)
+    def _front(self) -> int:
+        """Return what is at the front of what has come: FULL for a whole frame, INCOMPLETE, or OTHER.
+
+        The scan gets a batch without room. It ends with FULL at a frame, which has no place in the batch.
+        """
+        without_room = FrameBatch(capacity_frames=0, capacity_bytes=1, largest_frame=1)
+        ended_by, _, _, _ = self._scan(without_room, LONGEST_FRAME, NO_ADDRESSES)
+        return int(ended_by)
 
     @property
     def is_frame_next(self) -> bool:
         """True if a whole frame is at the front of what has come."""
-        return self._look() == FULL
+        return self._front() == FULL
 
     def next_control(self) -> Control | None:
         """Take the next block if it is no frame; None if it is a frame, or has not come as a whole."""
-        begin, end = int(self.numbers[BEGIN]), int(self.numbers[END])
-        why = self._look()
-        if why != OTHER:
-            if why == INCOMPLETE and end - begin == len(self.incoming):
+        begin = int(self.numbers[BEGIN])
+        end = int(self.numbers[END])
+        front = self._front()
+        if front != OTHER:
+            if front == INCOMPLETE and end - begin == len(self.incoming):
                 raise PeerGone(f"what came from {self._server.place} is no NATS protocol")
             return None
         line, newline, _ = self.incoming[begin:end].tobytes().partition(b"\r\n")
@@ -333,7 +350,7 @@ class Connection(ServerStream):
 
     def send_frames(self, batch: FrameBatch, first: int, end: int | None = None) -> int:
         """Take frames from `first` on, up to `end`, while there is room; returns the first one that was not taken."""
-        if self._later:
+        if self._waiting_commands:
             self.flush()
         numbers = self.numbers
         taken, used = lay_out(

@@ -79,10 +79,10 @@ class RedisLink(Link):
         try:
             self._wires.messages.fill()
         except ServerGone as error:
-            raise self._reason_of(error) from error
+            raise self._explained(error) from error
 
-    def _reason_of(self, error: ServerGone) -> PeerGone:
-        """The same error; if the server lives on, with what it does with a client that reads too slowly."""
+    def _explained(self, error: ServerGone) -> PeerGone:
+        """Return the error; if the server still runs, with the probable reasons for which it hung up."""
         try:
             beside = RedisConnection.open(self._address, time.monotonic_ns() + AFTER_THE_END_NS)
         except (PeerGone, BadAddress):
@@ -90,8 +90,8 @@ class RedisLink(Link):
         with contextlib.closing(beside):
             limit = _limit_of_slow_clients(beside)
         return PeerGone(
-            f"{error}, and lives on. It hangs up on a client that reads too slowly, once it has more for it than "
-            f"client-output-buffer-limit pubsub allows ({limit}); an administrator can, by CLIENT KILL"
+            f"{error}, but it is still running. Probably this client was too slow: more waited for it than "
+            f"client-output-buffer-limit pubsub allows ({limit}). Or an administrator ended it by CLIENT KILL"
         )
 
     def _take_other(self) -> bool:

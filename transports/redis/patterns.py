@@ -148,7 +148,7 @@ class RedisAnswerer(RedisSharedLink):
     def send(self, batch: FrameBatch, first: int) -> int:
         commands = self._wires.commands
         commands.flush()
-        if commands.has_later:
+        if commands.has_waiting_commands:
             return first
         taken = self._lay_out(batch, first)
         self._wires.numbers[places.SENT] += taken - first

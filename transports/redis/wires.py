@@ -88,7 +88,7 @@ class Wires:
     def send_frames(self, batch: FrameBatch, first: int) -> int:
         """Take frames from `first` on while there is room; returns the first one that was not taken."""
         commands = self.commands
-        if commands.has_later:
+        if commands.has_waiting_commands:
             commands.flush()
         head = self.memory[places.HEAD : places.HEAD + int(self.numbers[places.HEAD_BYTES])]
         used = int(commands.bounds[UNSENT_END])
