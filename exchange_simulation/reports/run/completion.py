@@ -17,12 +17,12 @@ from exchange_simulation.reports.drawing.chart import Chart, Floats, Line, draw,
 from exchange_simulation.reports.drawing.colours import INK, MUTED, ROLE_COLOURS
 from exchange_simulation.reports.run.run_folder import (
     RunFolder,
+    axis_length_s,
     completion_clock,
-    is_long_enough,
+    has_charts_over_time,
     middles_s,
     run_colour,
     seconds_per_point,
-    span_s,
     warm_up_s,
 )
 
@@ -44,14 +44,14 @@ def over_time(folder: RunFolder) -> Chart | None:
     """Draw p50, p99 and max of every second, on the axes of the heat map beside it."""
     clock = completion_clock(folder)
     lines = completion_lines(folder.spool["completion"], seconds_per_point(folder.spool), clock)
-    if not lines or not is_long_enough(folder):
+    if not lines or not has_charts_over_time(folder):
         return None
     axes = empty_axes("µs", "seconds")
     colours = {"max": MUTED, "p99": INK, "p50": run_colour(folder.run)}
     labels = [draw(axes, lines[name], text=name, colour=colour) for name, colour in colours.items()]
     log_y(axes)
     axes.set_ylim(*limits_us(folder.spool["completion"], clock))
-    time_x(axes, span_s(folder))
+    time_x(axes, axis_length_s(folder))
     label_ends(axes, labels)
     return Chart(axes, numbers_of("second", "us", lines))
 

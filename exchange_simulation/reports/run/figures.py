@@ -13,9 +13,9 @@ from exchange_simulation.reports.formats.numbers import three_digits
 from exchange_simulation.reports.run import completion, heat, load
 from exchange_simulation.reports.run.run_folder import (
     RunFolder,
-    is_long_enough,
+    has_charts_over_time,
+    has_rates_per_s,
     is_scheduled,
-    lasts_a_second,
     length_s,
     seconds_begun,
 )
@@ -124,9 +124,9 @@ def run_drawings(folder: RunFolder) -> RunDrawings:
 
 def _too_short(folder: RunFolder) -> str:
     """Return the sentence in place of charts over time; empty if they are drawn, or if nothing was measured."""
-    if is_long_enough(folder) or not seconds_begun(folder.spool):
+    if has_charts_over_time(folder) or not seconds_begun(folder.spool):
         return ""
     length = three_digits(length_s(folder))
-    if not lasts_a_second(folder):
+    if not has_rates_per_s(folder):
         return f"The run took {length} s, too short for rates by second and for charts over time."
     return f"The run took {length} s: too short for lines over time. The table of its seconds has them."

@@ -19,7 +19,13 @@ from exchange_simulation.reports.drawing.chart import Cell, Chart, Floats, Numbe
 from exchange_simulation.reports.drawing.colours import MUTED
 from exchange_simulation.reports.formats.numbers import axis_number
 from exchange_simulation.reports.run.completion import BUCKETS_PER_CELL, CELLS_PER_OCTAVE, analysed_payloads
-from exchange_simulation.reports.run.run_folder import RunFolder, is_long_enough, run_colour, seconds_per_point, span_s
+from exchange_simulation.reports.run.run_folder import (
+    RunFolder,
+    axis_length_s,
+    has_charts_over_time,
+    run_colour,
+    seconds_per_point,
+)
 
 MOST_COLUMNS = 150
 """With so many columns, each is two pixels wide."""
@@ -54,14 +60,14 @@ class HeatMap:
 def heat(folder: RunFolder) -> Chart | None:
     """Draw the heat map; None if nothing was measured, or the run is too short."""
     grid = heat_map(folder.spool["completion"], seconds_per_point(folder.spool, MOST_COLUMNS))
-    if grid is None or not is_long_enough(folder):
+    if grid is None or not has_charts_over_time(folder):
         return None
     axes = empty_axes("µs", "seconds")
     tint = run_colour(folder.run)
     axes.grid(visible=False)
     _draw_cells(axes, grid, tint)
     _log_ticks(axes, grid.edges_us)
-    time_x(axes, span_s(folder))
+    time_x(axes, axis_length_s(folder))
     _draw_scale(axes, int(grid.counts.max()), tint)
     return Chart(axes, _numbers(grid), tint, cells=_cells(grid))
 

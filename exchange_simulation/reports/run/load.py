@@ -26,11 +26,11 @@ from exchange_simulation.reports.drawing.colours import INK, MUTED, ROLE_COLOURS
 from exchange_simulation.reports.formats.numbers import is_number
 from exchange_simulation.reports.run.run_folder import (
     RunFolder,
-    is_long_enough,
+    axis_length_s,
+    has_charts_over_time,
     mean_cores,
     middles_s,
     seconds_per_point,
-    span_s,
 )
 from exchange_simulation.reports.run.seconds import RunSeconds
 
@@ -63,7 +63,7 @@ def rates(folder: RunFolder) -> Chart | None:
     dots = _meters(folder)
     if not lines and not dots:
         return None
-    if not is_long_enough(folder):
+    if not has_charts_over_time(folder):
         return None
     axes = empty_axes("a second", "seconds")
     labels = [draw(axes, line, text=title, colour=COLOURS_OF_RATES[title]) for title, line in lines.items()]
@@ -141,7 +141,7 @@ def _offered(folder: RunFolder) -> dict[str, Line]:
 
 def cpu(folder: RunFolder) -> Chart | None:
     """Draw cores over time if a component reported each second, else its mean over the run."""
-    if not is_long_enough(folder):
+    if not has_charts_over_time(folder):
         return None
     axes = empty_axes("cores", "seconds")
     seconds = RunSeconds(folder)
@@ -169,5 +169,5 @@ def _cores(folder: RunFolder, seconds: RunSeconds, role: str) -> Line | None:
 def _finish(axes: Axes, folder: RunFolder, labels: list[EndLabel]) -> None:
     """Set the axes' limits, and label the lines."""
     linear_y(axes)
-    time_x(axes, span_s(folder))
+    time_x(axes, axis_length_s(folder))
     label_ends(axes, labels)

@@ -98,17 +98,17 @@ def length_s(folder: RunFolder) -> float:
     return duration_s if is_number(duration_s) else seconds_begun(folder.spool)
 
 
-def is_long_enough(folder: RunFolder) -> bool:
-    """Return whether the run has enough seconds for a chart over time."""
+def has_charts_over_time(folder: RunFolder) -> bool:
+    """Return whether the run has enough seconds for charts over time."""
     return seconds_begun(folder.spool) >= LEAST_SECONDS
 
 
-def lasts_a_second(folder: RunFolder) -> bool:
-    """Return whether the run is long enough to have a rate a second."""
+def has_rates_per_s(folder: RunFolder) -> bool:
+    """Return whether the run lasted a second, so that a rate a second says something."""
     return length_s(folder) >= 1.0
 
 
-def span_s(folder: RunFolder) -> float:
+def axis_length_s(folder: RunFolder) -> float:
     """Return the length of the axis of charts over the run: to the end of the run's last second."""
     return max(length_s(folder), float(seconds_begun(folder.spool)))
 

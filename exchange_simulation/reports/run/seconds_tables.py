@@ -9,7 +9,7 @@ from exchange.second_columns import COLUMNS, SecondColumn, Unit
 from exchange_simulation.reports.formats.few_orders import maximum_instead
 from exchange_simulation.reports.formats.numbers import number_text
 from exchange_simulation.reports.formats.seconds import SECOND_FORMATS, second_cells
-from exchange_simulation.reports.run.run_folder import RunFolder, is_scheduled, lasts_a_second
+from exchange_simulation.reports.run.run_folder import RunFolder, has_rates_per_s, is_scheduled
 from exchange_simulation.reports.run.seconds import Row, RunSeconds
 from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal
 
@@ -70,7 +70,7 @@ def _columns_of(folder: RunFolder, title: Callable[[SecondColumn], str]) -> list
             continue
         if column.needs_schedule and not is_scheduled(folder.run):
             continue
-        if column.unit is Unit.RATE and not lasts_a_second(folder):
+        if column.unit is Unit.RATE and not has_rates_per_s(folder):
             continue
         columns.append(column)
     return columns
