@@ -1,9 +1,9 @@
 """Measures how late the live table is: from a spool file's rename to the rename of the table with its seconds' rows.
 
-    run --live-spark ─▶ gateway ══zeromq══ engine, reporter ─▶ spool/N.jsonl ─▶ query ─▶ tables/live, live/notes
+    run --live-spark ─▶ gateway ══zeromq══ engine, reporter ─▶ spool/N.jsonl ─▶ query ─▶ tables/live, Spark's mark
 
-Both times are from the file system, since a rename changes a file's ctime; the note of a batch is renamed after the
-table. Spark's checkpoint has the batch of each file.
+Both times are from the file system, since a rename changes a file's ctime; Spark renames its mark of a batch after the
+table. Its checkpoint has the batch of each file.
 """
 
 from __future__ import annotations
@@ -52,6 +52,6 @@ def latencies_s(run_folder: Path) -> list[float]:
     latencies = []
     for name, batch in batch_by_spool_file.items():
         spooled_ns = (run_folder / "spool" / name).stat().st_ctime_ns
-        shown_ns = (run_folder / "live" / "notes" / f"{batch:06}.json").stat().st_ctime_ns
+        shown_ns = (run_folder / "live" / "checkpoint" / "commits" / str(batch)).stat().st_ctime_ns
         latencies.append((shown_ns - spooled_ns) / 1e9)
     return latencies

@@ -1,8 +1,9 @@
 """Structured Streaming follows a run's spool as it grows; docs/spark-live.md has the procedure.
 
-RUN/spool/*.jsonl --query, checkpoint--> batch N --foreachBatch--> RUN/live/records/N.parquet   every line, once
+RUN/spool/*.jsonl --query, checkpoint--> batch N --foreachBatch--> RUN/live/records/M.parquet   every line, once
                                                                    RUN/live/seconds, TABLES/live   a row a second
-                                                                   RUN/live/notes/N.json        its summary, at last
+                                                                   RUN/live/state.json          its counts, at last
 
-    query ──▶ table ──▶ folder ──▶ batch ──▶ records
+    query ──▶ table ──▶ folder ──▶ record_files ──▶ batch
+                  └───────────────▶ records
 """

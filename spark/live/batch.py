@@ -1,7 +1,6 @@
-"""The files of a batch beside its records: its summary, notes/N.json, and the table of seconds, which it replaces.
+"""The summary of records, the facts of the run that grow by it, and the table of seconds, which a batch replaces.
 
-The summary is all that later batches need of a batch, without its records: a few numbers a second of the run, whatever
-the rate. Completion times stay in the records' file.
+A summary is a few numbers a second of the run, whatever the rate. Completion times stay in the records' files.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ import pyarrow.parquet as pq
 
 from exchange.records import COMPLETION, END, PROCESS, THROUGHPUT, TRAFFIC
 from exchange.second_figures import Facts
-from spark.live.records import Identities
 from spark.summary import MEASURED, RATE, WHOLE_NUMBERS
 from spark.tables.files import read_columns
 
@@ -34,28 +32,36 @@ ROWS = pa.schema(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class BatchSummary:
-    """The fields of notes/N.json."""
+READ = ["source", "kind", "wall_ns", "monotonic_ns", "problem", "example", *SMALL_KINDS, "completion.second", "end"]
+"""The columns that a summary needs."""
 
-    batch_id: int
-    lines: int
-    records: int
+
+@dataclass(frozen=True, kw_only=True)
+class LiveState:
+    """The fields of state.json: the batches that are complete, and what their records do not say."""
+
+    batches: int = 0
+    """The number of complete batches, which is the number of the next one."""
+    lines: int = 0
+    lines_of_last: int = 0
+    """The lines of the last complete batch."""
+    records: int = 0
     late: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordsSummary:
+    """The summary of some records, of a batch or of a file."""
+
+    records: int
     unread: dict[str, tuple[int, str]] = field(default_factory=dict)
     """By problem, the number of lines and the beginning of one."""
     facts: list[dict[str, Any]] = field(default_factory=list)
     """Payloads of SMALL_KINDS, with source, kind and time of their records."""
     timed: list[int] = field(default_factory=list)
     """The second of each record of completion times."""
-    moments: list[int] = field(default_factory=list)
-    """Times of writing of its records, in steps of MOMENT_NS; only batches that share one can share a record."""
     ends: dict[str, int] = field(default_factory=dict)
     """The number of the run's reporters, by reporter that has closed its part."""
-
-    @property
-    def duplicates(self) -> int:
-        return self.lines - self.records - sum(lines for lines, _ in self.unread.values())
 
     @property
     def seconds(self) -> list[int]:
@@ -63,21 +69,16 @@ class BatchSummary:
         return self.timed + [fact["second"] for fact in self.facts if fact["kind"] != THROUGHPUT]
 
 
-def summarize_batch(file: Path, batch_id: int, identities: Identities) -> BatchSummary:
-    """Summarize a batch. `file` holds those of its records that no batch had before."""
-    columns = ["source", "kind", "wall_ns", "monotonic_ns", "problem", "example", *SMALL_KINDS]
-    table = read_columns(file, *columns, "completion.second", "end.reporters")
-    unread = table.filter(pc.is_valid(table["problem"]))
-    good = table.filter(pc.is_null(table["problem"]))
-    timed = good.filter(pc.equal(good["kind"], COMPLETION)).column("completion").to_pylist()
-    return BatchSummary(
-        batch_id=batch_id,
-        lines=identities.lines,
+def summarize_records(records: pa.Table) -> RecordsSummary:
+    """Summarize records, with the columns READ."""
+    unread = records.filter(pc.is_valid(records["problem"]))
+    good = records.filter(pc.is_null(records["problem"]))
+    timed = good.filter(pc.equal(good["kind"], COMPLETION))
+    return RecordsSummary(
         records=len(good),
         unread=_unread(unread),
         facts=list(_facts(good)),
-        timed=sorted(payload["second"] for payload in timed),
-        moments=sorted(identities.moments),
+        timed=sorted(pc.struct_field(timed[COMPLETION], "second").to_pylist()),
         ends=_ends(good),
     )
 
@@ -116,7 +117,7 @@ class LiveFacts:
         """True if only a late record can change the second: all gateways have reported on a later one, or all ended."""
         return self.ended or second < self._facts.open_from
 
-    def take(self, batch: BatchSummary) -> set[int]:
+    def take(self, batch: RecordsSummary) -> set[int]:
         """Add a batch; return the seconds whose row may have changed."""
         open_from = self._facts.open_from
         changed = self._facts.take(batch.facts)

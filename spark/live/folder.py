@@ -18,7 +18,7 @@ import spark.summary
 from exchange import measurements, meters, percentiles, second_columns, second_figures, seconds
 from exchange import records as record_kinds
 from spark.errors import ForeignCheckpointError
-from spark.live import batch, records
+from spark.live import batch, record_files, records
 from spark.run_facts import ALONE, experiment_of
 from spark.tables import histograms, schemas, spool
 from spark.tables.files import locked
@@ -37,6 +37,7 @@ CODE_OF_ROWS = (
     spark.summary,
     batch,
     records,
+    record_files,
 )
 """The code on which a row depends. A table that other code has begun is not continued."""
 TABLES = "tables"
@@ -55,7 +56,8 @@ class LiveFolder:
         self.records = self.path / "records"
         self.seconds = self.path / "seconds"
         """The files of all rows, which the next follower begins with."""
-        self.notes = self.path / "notes"
+        self.state = self.path / "state.json"
+        """The counts of the batches that are complete. A batch writes it last."""
         self.work = self.path / "work"
         """Files under way: each is written here, and renamed to its place once it is whole."""
         self._stamp = self.path / "stamp.json"
@@ -63,7 +65,7 @@ class LiveFolder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Prepare the folder for one follower. TablesBusyError if it has another one."""
-        for folder in (self.records, self.seconds, self._table, self.notes):
+        for folder in (self.records, self.seconds, self._table):
             folder.mkdir(parents=True, exist_ok=True)
         with locked(self.path, f"{self.run} is followed by another process already: look there, or wait for its end"):
             shutil.rmtree(self.work, ignore_errors=True)  # what a killed follower was writing
@@ -96,7 +98,7 @@ class LiveFolder:
     def _check_stamp(self) -> None:
         """Stamp a new folder. ForeignCheckpointError if it was begun by another version or Spark, or elsewhere."""
         expected = _stamp_of(self.path)
-        if not self.checkpoint.exists() and not any(self.notes.iterdir()):
+        if not self.checkpoint.exists() and not self.state.exists():
             self.replace(self._stamp, json.dumps(expected).encode())
             return
         try:

@@ -1,25 +1,34 @@
 """A run's live table, batch by batch; the same set of records gives the same table, wherever batches begin.
 
-batch ──Spark──▶ work/N.parquet ──no duplicates: rename, else Spark once more──▶ records/N.parquet
-records/N.parquet ──a few numbers a second──▶ facts ──with the times of its seconds──▶ both tables, notes/N.json
+batch ──Spark──▶ work/N.parquet ──its new records──▶ records/M.parquet: record_files.py
+                                 ──a few numbers a second──▶ facts ──with the times of its seconds──▶ both tables
+                                 ──counts──▶ state.json, at last
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 
 import msgspec
-import numpy as np
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from spark.live.batch import FIGURES, BatchSummary, LiveFacts, Row, read_rows, summarize_batch, write_rows
+from spark.live.batch import (
+    FIGURES,
+    LiveFacts,
+    LiveState,
+    RecordsSummary,
+    Row,
+    read_rows,
+    summarize_records,
+    write_rows,
+)
 from spark.live.folder import LiveFolder
-from spark.live.records import Identities, completion_figures, read_identities, without_duplicates
+from spark.live.record_files import RecordFiles, read_whole
+from spark.live.records import completion_figures
 from spark.summary import TIMES
-from spark.tables.files import spark_path, write_table
+from spark.tables.files import write_table
 
 SECONDS_AN_HOUR = 3600
 
@@ -28,9 +37,9 @@ SECONDS_AN_HOUR = 3600
 class Totals:
     """Counts over all batches."""
 
+    lines: int = 0
     records: int = 0
     late: int = 0
-    duplicates: int = 0
     problems: dict[str, tuple[int, str]] = field(default_factory=dict)
     """By problem, the number of lines that could not be read, and the beginning of one."""
 
@@ -38,11 +47,13 @@ class Totals:
     def unread(self) -> int:
         return sum(lines for lines, _ in self.problems.values())
 
-    def add(self, batch: BatchSummary) -> None:
-        self.records += batch.records
-        self.late += batch.late
-        self.duplicates += batch.duplicates
-        for problem, (lines, example) in batch.unread.items():
+    @property
+    def duplicates(self) -> int:
+        return self.lines - self.records - self.unread
+
+    def add(self, summary: RecordsSummary) -> None:
+        self.records += summary.records
+        for problem, (lines, example) in summary.unread.items():
             before, first = self.problems.get(problem, (0, example))
             self.problems[problem] = before + lines, first
 
@@ -52,9 +63,22 @@ class LiveTable:
 
     def __init__(self, folder: LiveFolder) -> None:
         self._folder = folder
-        self._load()
+        self._state = self._read_state()
+        self._files = RecordFiles(folder.records, folder.work, self._state.batches)
+        self._facts = LiveFacts()
+        self.totals = Totals(lines=self._state.lines, late=self._state.late)
+        for records in self._files.tables():
+            summary = summarize_records(records)
+            self.totals.add(summary)
+            self._facts.take(summary)
+        if self.totals.records != self._state.records:
+            raise folder.foreign_checkpoint_error(
+                f"it has {self.totals.records} of the {self._state.records} records that state.json counts"
+            )
+        self.rows = read_rows(folder.seconds.glob("part-*.parquet"))
+        self._times = {second: {name: row[name] for name in TIMES} for second, row in self.rows.items()}
         if self.rows:
-            self.write_rows_of(self.rows)  # the one before may have been killed between its two files
+            self.write_rows_of(self.rows)  # the follower before may have been killed between its two files
 
     @property
     def ended(self) -> bool:
@@ -63,68 +87,46 @@ class LiveTable:
 
     def take(self, batch: DataFrame, batch_id: int) -> list[Row]:
         """Add a batch; return the rows that it changed, once they are on the disk."""
-        if batch_id == self._next - 1:  # killed after our summary was written, and before Spark's own mark
-            self._load(before=batch_id)
-        if batch_id != self._next:
+        work = self._folder.work / f"{batch_id:06}.parquet"
+        write_table(batch, work)
+        lines = read_whole(work)
+        work.unlink()
+        state = self._state
+        if batch_id == state.batches - 1 and len(lines) == state.lines_of_last:
+            return []  # a follower was killed after the state was written, and before Spark's own mark
+        if batch_id != state.batches:
             raise self._folder.foreign_checkpoint_error("its checkpoint does not fit its tables")
-        identities = self._write_records(batch, batch_id)
-        summary = summarize_batch(self._file("records", batch_id), batch_id, identities)
-        summary = replace(summary, late=sum(map(self._facts.is_final, summary.seconds)))
-        rows = self._changed_rows(summary, self._add(summary))
+        return self.take_lines(lines)
+
+    def take_lines(self, lines: pa.Table) -> list[Row]:
+        """Add the lines of the next batch; return the rows that they changed, once they are on the disk."""
+        new = self._files.add(lines, self._state.batches)
+        summary = summarize_records(new)
+        self.totals.add(summary)
+        self.totals.lines += len(lines)
+        self.totals.late += sum(map(self._facts.is_final, summary.seconds))
+        rows = self._changed_rows(summary, self._facts.take(summary))
         # A batch that is taken again finds its rows there, and writes their hours once more.
         self.write_rows_of([*summary.seconds, *(row["second"] for row in rows)])
-        self._folder.replace(self._folder.notes / f"{batch_id:06}.json", msgspec.json.encode(summary))
+        self._state = LiveState(
+            batches=self._state.batches + 1,
+            lines=self.totals.lines,
+            lines_of_last=len(lines),
+            records=self.totals.records,
+            late=self.totals.late,
+        )
+        self._folder.replace(self._folder.state, msgspec.json.encode(self._state))
         return rows
 
-    def _load(self, before: int | None = None) -> None:
-        """Read the notes and rows of complete batches; only those below `before`, if it is given."""
-        self._facts = LiveFacts()
-        self.totals = Totals()
-        self._next = 0
-        self._by_second: defaultdict[int, set[int]] = defaultdict(set)
-        self._by_moment: defaultdict[int, set[int]] = defaultdict(set)
-        for file in sorted(self._folder.notes.glob("[0-9]*.json"))[:before]:
-            try:
-                summary = msgspec.json.decode(file.read_bytes(), type=BatchSummary)
-            except msgspec.MsgspecError as error:
-                raise self._folder.foreign_checkpoint_error(f"{file.name} is damaged") from error
-            if summary.batch_id != self._next:
-                raise self._folder.foreign_checkpoint_error(f"it lacks the note of batch {self._next}")
-            self._add(summary)
-        self.rows = read_rows(self._folder.seconds.glob("part-*.parquet"))
-        self._times = {second: {name: row[name] for name in TIMES} for second, row in self.rows.items()}
-
-    def _add(self, batch: BatchSummary) -> set[int]:
-        """Add a batch's summary; return the seconds that it may change."""
-        self._next = batch.batch_id + 1
-        self.totals.add(batch)
-        for index, keys in ((self._by_second, batch.timed), (self._by_moment, batch.moments)):
-            for key in keys:
-                index[key].add(batch.batch_id)
-        return self._facts.take(batch)
-
-    def _write_records(self, batch: DataFrame, batch_id: int) -> Identities:
-        """Write the batch's records but those that are there already; return the identities of all."""
-        work = self._file("work", batch_id)
-        file = self._file("records", batch_id)
-        write_table(batch, work)
-        new = read_identities(work)
-        near = {other for moment in new.moments for other in self._by_moment.get(moment, ())}
-        earlier: list[int] = []
-        for other in sorted(near):
-            identities = read_identities(self._file("records", other)).identities
-            if np.isin(new.identities, identities).any():
-                earlier.append(other)
-        if not earlier and len(np.unique(new.identities)) == len(new.identities):
-            work.replace(file)
-            return new
-        read = batch.sparkSession.read.schema(batch.schema)
-        files = [spark_path(self._file("records", other)) for other in earlier]
-        before = read.parquet(*files) if files else None
-        write_table(without_duplicates(read.parquet(spark_path(work)), before), once := work.with_suffix(".once"))
-        once.replace(file)
-        work.unlink()
-        return new
+    def _read_state(self) -> LiveState:
+        """Return the state of the complete batches; that of no batches if there is none yet."""
+        file = self._folder.state
+        if not file.exists():
+            return LiveState()
+        try:
+            return msgspec.json.decode(file.read_bytes(), type=LiveState)
+        except msgspec.MsgspecError as error:
+            raise self._folder.foreign_checkpoint_error(f"{file.name} is damaged") from error
 
     def write_rows_of(self, changed: Iterable[int]) -> None:
         """Write the hours of these seconds anew, so that a batch takes as long on the second day as on the first.
@@ -139,9 +141,9 @@ class LiveTable:
             rows = [self.rows[second] for second in seconds if second in self.rows]
             write_rows(folder.work / "seconds", folder.files_of_hour(hour), folder.run.resolve().name, rows)
 
-    def _changed_rows(self, batch: BatchSummary, changed: set[int]) -> list[Row]:
-        files = {batch_id for second in batch.timed for batch_id in self._by_second[second]}
-        self._times |= completion_figures(batch.timed, [self._file("records", batch_id) for batch_id in sorted(files)])
+    def _changed_rows(self, summary: RecordsSummary, changed: set[int]) -> list[Row]:
+        timed = set(summary.timed)
+        self._times |= completion_figures(timed, self._files.with_seconds(timed))
         rows = []
         for second in sorted(changed):
             figures = {**self._times.get(second, {}), **self._facts.row(second)}
@@ -151,6 +153,3 @@ class LiveTable:
                 self.rows[second] = row
                 rows.append(row)
         return rows
-
-    def _file(self, part: str, batch_id: int) -> Path:
-        return self._folder.path / part / f"{batch_id:06}.parquet"

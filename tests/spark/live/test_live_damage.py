@@ -16,7 +16,7 @@ from spark_runs import MadeUpRun
 
 from spark.errors import ForeignCheckpointError, SparkJobError, TablesBusyError, TablesUnwritableError
 from spark.live.query import FollowedRun
-from spark.tables.files import write_table
+from spark.live.table import LiveTable
 
 RECORDS = in_order(MadeUpRun(seconds=1, orders_per_s=20).records)
 
@@ -32,8 +32,9 @@ DAMAGE_BY_ERROR: dict[str, Callable[[Path], object]] = {
     "nothing tells which version began it": lambda live: truncate(live / "stamp.json"),
     "end-of-input": lambda live: truncate(live / "checkpoint" / "offsets" / "0"),
     "metadata file is missing": lambda live: (live / "checkpoint" / "metadata").unlink(),
-    "does not fit its tables": lambda live: (live / "notes" / "000000.json").unlink(),
-    "000000.json is damaged": lambda live: truncate(live / "notes" / "000000.json"),
+    "does not fit its tables": lambda live: (live / "state.json").unlink(),
+    "state.json is damaged": lambda live: truncate(live / "state.json"),
+    "it has 0 of the 20 records": lambda live: (live / "records" / "000000.parquet").unlink(),
     "a file of it is damaged": lambda live: truncate(live / "seconds" / "part-0.parquet"),
 }
 
@@ -93,27 +94,31 @@ def test_a_full_disk_is_an_error_and_no_record_is_lost(
     assert in_table(begun.folder) == countable(RECORDS)
 
 
-def test_a_kill_during_deduplication_does_not_stop_the_next_follower(
-    spark: SparkSession, begun: GrowingRun, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("killed_before", ["write_rows", "msgspec.json.encode", "the mark of Spark"])
+def test_a_kill_between_two_files_of_a_batch_loses_and_doubles_nothing(
+    spark: SparkSession, begun: GrowingRun, monkeypatch: pytest.MonkeyPatch, killed_before: str
 ) -> None:
-    """A batch with duplicates writes all of its rows, then its rows without the duplicates."""
-    has_written_all_rows = False
+    """A batch with records that are there already writes records, rows, and state, in this order."""
 
-    def write_once_then_die(rows: DataFrame, file: Path) -> None:
-        nonlocal has_written_all_rows
-        if not has_written_all_rows:
-            has_written_all_rows = True
-            write_table(rows, file)
-            return
-        (file.parent / f".{file.stem}-half.parts").mkdir()  # a killed writer leaves this folder
+    def die(*_: object) -> None:
         raise ChildProcessError("killed")
 
-    begun.grow(RECORDS[10:])
+    begun.grow([*RECORDS[10:], "no JSON"])
     with monkeypatch.context() as patch:
-        patch.setattr("spark.live.table.write_table", write_once_then_die)
+        if killed_before == "the mark of Spark":
+            take = LiveTable.take
+
+            def take_and_die(live: LiveTable, batch: DataFrame, batch_id: int) -> None:
+                take(live, batch, batch_id)
+                die()
+
+            patch.setattr(LiveTable, "take", take_and_die)
+        else:
+            patch.setattr(f"spark.live.table.{killed_before}", die)
         with pytest.raises(SparkJobError, match="killed"):
             followed(spark, begun.folder)
-    assert followed(spark, begun.folder).totals.records == len(RECORDS)
+    totals = followed(spark, begun.folder).totals
+    assert (totals.records, totals.duplicates, totals.unread) == (len(RECORDS), 10, 1)
     assert in_table(begun.folder) == countable(RECORDS)
 
 

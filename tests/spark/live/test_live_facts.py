@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from spark_runs import MadeUpRun, Record, reading, record
 
 from exchange.seconds import History, SourceInterval, SourceReading
-from spark.live.batch import SMALL_KINDS, BatchSummary, LiveFacts
+from spark.live.batch import SMALL_KINDS, LiveFacts, RecordsSummary
 
 JITTER_NS = 700_000_000
 
@@ -50,7 +50,7 @@ BEFORE_RUN = record("throughput", reading(1, 9, -3.0), at_s=-3.0)
 AFTER_RUN = record("throughput", reading(1, 9, 9.5), at_s=9.5)
 
 
-def batch_of(number: int, records: list[Record]) -> BatchSummary:
+def summary_of(records: list[Record]) -> RecordsSummary:
     facts = []
     ends = {}
     for line in records:
@@ -59,15 +59,15 @@ def batch_of(number: int, records: list[Record]) -> BatchSummary:
             facts.append({**line["payload"], **head})
         elif line["kind"] == "end":
             ends[line["source"]] = line["payload"]["reporters"]
-    return BatchSummary(batch_id=number, lines=len(records), records=len(records), facts=facts, ends=ends)
+    return RecordsSummary(records=len(records), facts=facts, ends=ends)
 
 
 def changed_rows(batches: list[list[Record]]) -> dict[int, dict[str, Any]]:
     """Return every row as it was when it last changed."""
     facts = LiveFacts()
     rows: dict[int, dict[str, Any]] = {}
-    for number, batch in enumerate(batches):
-        for second in facts.take(batch_of(number, batch)):
+    for batch in batches:
+        for second in facts.take(summary_of(batch)):
             rows[second] = {**facts.row(second), "final": facts.is_final(second)}
     return rows
 

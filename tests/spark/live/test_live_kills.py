@@ -6,6 +6,7 @@ a spool of many files ──added one by one──▶ exchange spark live ──
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -49,7 +50,8 @@ class Follower:
     def batches(self) -> int:
         """Return how many batches are in the live table, those of earlier followers included."""
         assert self._process.poll() is None, self._process.communicate()
-        return len(list(self.live.glob("notes/[0-9]*.json")))
+        state = self.live / "state.json"
+        return int(json.loads(state.read_bytes())["batches"]) if state.exists() else 0
 
     @property
     def is_writing(self) -> bool:

@@ -20,9 +20,11 @@ from spark.dataset.folder import dataset_folder
 from spark.dataset.views import create_views
 from spark.live.folder import LiveFolder
 from spark.live.query import FollowedRun
+from spark.live.record_files import read_whole
+from spark.live.records import identified_records
 from spark.live.table import LiveTable
 from spark.summary import MEASURED, RATE
-from spark.tables.files import spark_path
+from spark.tables.files import spark_path, write_table
 from spark.tables.problems import NO_RECORD, UNKNOWN_SCHEMA
 from tests.spark.conftest import Analysed
 
@@ -95,7 +97,7 @@ def test_several_followers_in_turn_make_the_table_of_one(spark: SparkSession, tm
         run = followed(spark, growing.folder)
     assert table(growing.folder) == table(undisturbed.folder)
     assert run.totals.records == len(records)
-    assert len(list((growing.folder / "live" / "records").glob("*"))) == 3
+    assert len(list((growing.folder / "live" / "records").iterdir())) == 1
 
 
 def test_unreadable_lines_are_counted_by_problem_with_an_example(spark: SparkSession, tmp_path: Path) -> None:
@@ -153,6 +155,35 @@ def rows_by_reader(spark: SparkSession, folder: Path) -> dict[str, list[tuple[in
         "duckdb": by_duckdb.fetchall(),
         "polars": pl.read_parquet(folder).select(columns).rows(),
     }
+
+
+def test_a_day_of_small_batches_leaves_few_files(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each batch left a file of records and a note, so that a day left 10^5 of each. Each line is a batch here."""
+    monkeypatch.setattr("spark.live.record_files.ROWS_A_FILE", 100)
+    records = in_order(MadeUpRun(seconds=20, orders_per_s=100, samples=200).records)
+    lines = spark.createDataFrame([(json.dumps(line),) for line in [*records, *records[:50]]], "value STRING")
+    write_table(identified_records(lines), tmp_path / "lines.parquet")
+    rows = read_whole(tmp_path / "lines.parquet")
+    at_once = LiveFolder(tmp_path / "at once" / "run")
+    in_batches = LiveFolder(tmp_path / "in batches" / "run")
+    with at_once.locked():
+        LiveTable(at_once).take_lines(rows)
+    with in_batches.locked():
+        live = LiveTable(in_batches)
+        for place in range(len(rows)):
+            live.take_lines(rows.slice(place, 1))
+        assert len(list(in_batches.records.iterdir())) == len(records) // 100 + 1
+        other_files = sorted(path.name for path in in_batches.path.iterdir() if path.is_file())
+        assert other_files == [".lock", "stamp.json", "state.json"]
+        assert live.totals.duplicates == 50
+        next_follower = LiveTable(in_batches)
+        assert next_follower.totals == live.totals
+        assert next_follower.rows == live.rows
+    assert table(in_batches.run) == table(at_once.run)
+    assert in_table(in_batches.run) == countable(records)
+    assert len(records) > 400
 
 
 def test_a_batch_writes_only_the_hours_of_its_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
