@@ -609,8 +609,6 @@ class RunSettings:
     def _check_market_data(self) -> None:
         if not self.subscribers:
             return
-        if self.packing > 1:
-            raise BadSetting("subscribers", self.subscribers, "0, where orders are packed: give --packing 1")
         if self.pairs > 1:
             raise BadSetting("subscribers", self.subscribers, "0, where there are several pairs: give --pairs 1")
         if self.journals:

@@ -154,20 +154,19 @@ class MatchingEngine:
             lacks_room = why == kernels.ROOM
             is_within_frame = at > orders.offsets[first]
             if lacks_room and (is_within_frame or answers.count == 0):
-                _enlarge(answers, byte)
+                self.make_room(answers, byte)
                 continue
             return Handled(first, _STOPS[why])
+
+    def make_room(self, answers: FrameBatch, byte: int) -> None:
+        """Double the memory, or more: the answers to the largest order then fit after `byte`."""
+        answers.buffer = _resized(answers.buffer, byte + encoding.MOST_BYTES)
+        answers.offsets = _resized(answers.offsets, answers.count + encoding.MOST_FRAMES)
 
     @property
     def counts(self) -> EngineCounts:
         """Messages so far."""
         return counts_in(self.book.state[layout.ORDERS : layout.ORDERS + layout.COUNTERS])
-
-
-def _enlarge(answers: FrameBatch, byte: int) -> None:
-    """Double the memory, or more: the answers to the largest order then fit after `byte`."""
-    answers.buffer = _resized(answers.buffer, byte + encoding.MOST_BYTES)
-    answers.offsets = _resized(answers.offsets, answers.count + encoding.MOST_FRAMES)
 
 
 def _resized(array: npt.NDArray[Number], least: int) -> npt.NDArray[Number]:

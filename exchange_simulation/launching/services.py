@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -250,7 +251,8 @@ def _publisher(
 
     link = listen(url, link_token(name, url), pattern=_market_data_pattern(url))
     rule = str(settings.slow_subscriber)
-    terms = _terms(name, settings, instance)
+    # Orders may be packed, and market data never is: a subscriber has no --packing.
+    terms = replace(_terms(name, settings, instance), packing=1)
     publisher = MarketDataPublisher(engine.feed, link, terms, settings.subscribers, rule, settings.timeout_s)
     engine.empty_feed = publisher.publish
     return publisher
@@ -264,7 +266,7 @@ def _publishing_engine(engine: MatchingEngine, settings: RunSettings) -> Publish
     """Return an engine with the same book that publishes market data."""
     from matching_engine.market_data.feed import PublishingEngine
 
-    publishing = PublishingEngine(engine.book, settings.depth, is_shared=settings.is_market)
+    publishing = PublishingEngine(engine.book, settings.depth, is_shared=settings.is_market, packing=settings.packing)
     if settings.opening is not None:
         publishing.feed.begin_with_book()
     return publishing

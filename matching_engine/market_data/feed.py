@@ -168,16 +168,17 @@ WARMING_ORDER = FrameBatch.of(encode(Order(id=1, side=ASK, price=1, volume=1)))
 
 
 class PublishingEngine(MatchingEngine):
-    """A matching engine whose kernel also writes market data into a feed, which a publisher empties.
+    """A matching engine whose kernel also writes market data into a feed, which a publisher empties."""
 
-    Its frames have one order each: with several, the answers would not tell where an order's trades begin.
-    """
-
-    def __init__(self, book: OrderBook, with_depth: bool = False, is_shared: bool = False) -> None:
-        super().__init__(book, is_shared=is_shared)
+    def __init__(self, book: OrderBook, with_depth: bool = False, is_shared: bool = False, packing: int = 1) -> None:
+        super().__init__(book, packing, is_shared)
         self.feed = MarketDataFeed(book, with_depth)
         self.kernel = publishing_handler(
-            exact=IS_EXACT[book.policy], keeps_ids=book.with_ids, shared=is_shared, several=book.several
+            exact=IS_EXACT[book.policy],
+            keeps_ids=book.with_ids,
+            packed=packing > 1,
+            shared=is_shared,
+            several=book.several,
         )
         self.empty_feed = self._forget_records
         """Called if the feed may be full: takes its records away."""
@@ -186,12 +187,12 @@ class PublishingEngine(MatchingEngine):
         self.feed.take(FrameBatch())
 
     def renewed(self) -> PublishingEngine:
-        return PublishingEngine(self.book.renewed(), self.feed.with_depth, self.is_shared)
+        return PublishingEngine(self.book.renewed(), self.feed.with_depth, self.is_shared, self.packing)
 
     def warm(self) -> None:
         """Load the kernels by an order in a book of its own."""
         book = self.book.tiny()
-        scratch = PublishingEngine(book, with_depth=True, is_shared=self.is_shared)
+        scratch = PublishingEngine(book, with_depth=True, is_shared=self.is_shared, packing=self.packing)
         scratch.handle(WARMING_ORDER, FrameBatch())
         scratch.feed.take(FrameBatch())
 
@@ -199,3 +200,10 @@ class PublishingEngine(MatchingEngine):
         if self.feed.may_be_full:
             self.empty_feed()
         return super().handle(orders, answers, first, at, byte)
+
+    def make_room(self, answers: FrameBatch, byte: int) -> None:
+        """Empty the feed if it is full; otherwise the answers lack room."""
+        if self.feed.may_be_full:
+            self.empty_feed()
+        else:
+            super().make_room(answers, byte)

@@ -62,8 +62,19 @@ from matching_engine.arena import (
     book_in,
 )
 from matching_engine.arena import INSTRUMENT as BOOK_INSTRUMENT
-from matching_engine.encoding import ANSWER_SIZES, AnswersEnd, answers_in
-from matching_engine.kernels import DONE, ROOM, book_in_turn, take_record
+from matching_engine.encoding import ANSWER_SIZES, AnswerMemory, AnswersEnd, answers_in
+from matching_engine.kernels import (
+    DONE,
+    FOREIGN,
+    ROOM,
+    book_in_turn,
+    close_frame,
+    enter_record,
+    frames_needed,
+    is_pack,
+    order_bytes,
+    take_record,
+)
 from matching_engine.levels import first_occupied, key_of, level_of
 from transports import lending
 from transports.lending import monotonic_ns
@@ -168,58 +179,115 @@ def note_instrument(feed: Any, state: Offsets, place: Any) -> None:
     store_u8(feed, HAS_CHANGED + state[BOOK_INSTRUMENT], 1)
 
 
+@inlined
+def lacks_room(feed: Any, capacity: int) -> bool:
+    """Return whether the records of a large order may not fit into the feed."""
+    return capacity - signed(load_u64(feed, USED)) < MOST_BYTES_OF_ORDER
+
+
+@inlined
+def take_and_publish_record(
+    book: Book, answers: AnswerMemory, end: AnswersEnd, source: Any, start: int, stop: int, feed: Any, capacity: int
+) -> tuple[int, int, AnswersEnd]:
+    """Enter a frame of one record, and publish it. Returns why it stopped, and where."""
+    if lacks_room(feed, capacity):
+        return ROOM, start, end
+    answered = end.byte
+    why, end = take_record(book, answers, end, source, start, stop)
+    if why != DONE:
+        return why, start, end
+    note_instrument(feed, book.state, book.place)
+    publish_answers(feed, answers.buffer, answered, end.byte, incoming_id(source, start))
+    return DONE, stop, end
+
+
+@inlined
+def take_and_publish_pack(
+    book: Book,
+    answers: AnswerMemory,
+    end: AnswersEnd,
+    source: Any,
+    at: int,
+    stop: int,
+    largest_frame: int,
+    feed: Any,
+    capacity: int,
+) -> tuple[int, int, AnswersEnd]:
+    """Enter the records of a well-formed frame from byte `at` on, and publish each. Returns why it stopped, and where.
+
+    It is `take_pack` of matching_engine/kernels.py with a feed.
+    """
+    while at < stop:
+        if lacks_room(feed, capacity):
+            return ROOM, at, end
+        answered = end.byte
+        why, end = enter_record(book, answers, end, source, at)
+        if why != DONE:
+            return why, at, end
+        note_instrument(feed, book.state, book.place)
+        publish_answers(feed, answers.buffer, answered, end.byte, incoming_id(source, at))
+        at += order_bytes(book.place, source[at])
+    if end.frame + frames_needed(answers, end, largest_frame) > answers.room_frames:
+        return ROOM, at, end
+    return DONE, at, close_frame(answers, end, largest_frame)
+
+
 @cache
 def publishing_handler(
-    *, exact: bool, keeps_ids: bool, shared: bool, several: Any = None
+    *, exact: bool, keeps_ids: bool, packed: bool, shared: bool, several: Any = None
 ) -> Callable[..., tuple[int, int, int, int, int]]:
-    """Return the kernel of an engine that publishes, for frames of one record: `handler` of matching_engine/kernels.py.
+    """Return the kernel of an engine that publishes: `handler` of matching_engine/kernels.py.
 
     It stops with ROOM if the feed may lack room for the next order.
     """
-    kind = EngineKind(exact, keeps_ids, packed=False, shared=shared, sources=SOURCES)
+    kind = EngineKind(exact, keeps_ids, packed, shared, sources=SOURCES)
 
     def handle(
         orders: Bytes,
         order_offsets: Offsets,
         first: int,
         count: int,
-        _resume_at: int,
-        _packing: int,
+        resume_at: int,
+        packing: int,
         buffer: Bytes,
         offsets: Offsets,
         frames: int,
-        _resume_to: int,
-        _largest_frame: int,
+        resume_to: int,
+        largest_frame: int,
         arena: Arena,
         index: Words,
     ) -> tuple[int, int, int, int, int]:
         book = book_in(arena, index, kind, several)
         source = as_u8(orders)
         source_offsets = as_i64(order_offsets)
-        begin = offsets[frames]
-        end = AnswersEnd(begin, frames)
-        answers = answers_in(buffer, offsets, end, False)
+        byte = max(resume_to, offsets[frames])
+        end = AnswersEnd(byte, frames)
+        answers = answers_in(buffer, offsets, end, kind.packed)
         feed = bytes_at(book.state[FEED], MEMORY_BYTES)
         store_u64(feed, READ_NS, monotonic_ns(np.empty(2, np.int64)))
         capacity = signed(load_u64(feed, CAPACITY))
         why = DONE
         frame = first
+        at = source_offsets[first]
         while frame < count:
-            if capacity - signed(load_u64(feed, USED)) < MOST_BYTES_OF_ORDER:
-                why = ROOM
-                break
-            at = source_offsets[frame]
-            answered = end.byte
-            why, end = take_record(book, answers, end, source, at, source_offsets[frame + 1])
+            stop = source_offsets[frame + 1]
+            if kind.packed:
+                at = max(at, resume_at)
+                if at == source_offsets[frame] and not is_pack(book, source, at, stop, packing):
+                    why = FOREIGN
+                else:
+                    why, at, end = take_and_publish_pack(
+                        book, answers, end, source, at, stop, largest_frame, feed, capacity
+                    )
+            else:
+                why, at, end = take_and_publish_record(book, answers, end, source, at, stop, feed, capacity)
             if why != DONE:
                 break
-            note_instrument(feed, book.state, book.place)
-            publish_answers(feed, buffer, answered, end.byte, incoming_id(source, at))
             frame += 1
-        book.state[ANSWER_BYTES] += end.byte - begin
-        return why, frame, source_offsets[frame], end.frame, end.byte
+        book.state[ANSWER_BYTES] += end.byte - byte
+        return why, frame, at, end.frame, end.byte
 
-    traits = {"_exact": exact, "_ids": keeps_ids, "_shared": shared, "_several": several}
+    traits = {"_exact": exact, "_ids": keeps_ids, "_packed": packed, "_shared": shared, "_several": several}
     handle.__qualname__ = "publish" + "".join(trait for trait, is_set in traits.items() if is_set)
     return kernel(handle)
 

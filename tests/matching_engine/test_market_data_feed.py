@@ -244,3 +244,23 @@ def test_a_snapshot_has_every_instrument_in_parts_that_fit_into_frames() -> None
     snapshots = list(decode_all(b"".join(parts)))
     assert [snapshot.instrument for snapshot in snapshots] == list(range(instruments))
     assert [snapshot.instrument for snapshot in snapshots if snapshot.bid == 77] == [4_321]
+
+
+@pytest.mark.parametrize("packing", [2, 7, 60_000])
+def test_packed_orders_publish_what_single_orders_publish(packing: int) -> None:
+    """Answers to a pack are those of an engine without a feed, whatever the room of feed and answers."""
+    orders = [order.tobytes() for order in uniform_orders(60_000)]
+    packs = [b"".join(orders[first : first + packing]) for first in range(0, len(orders), packing)]
+    plain = MatchingEngine(OrderBook(), packing)
+    publishing = PublishingEngine(OrderBook(), packing=packing)
+    singles = PublishingEngine(OrderBook())
+    records: list[Message] = []
+    publishing.empty_feed = lambda: records.extend(taken(publishing))
+    records_of_singles: list[Message] = []
+    singles.empty_feed = lambda: records_of_singles.extend(taken(singles))
+    assert handled(publishing, packs) == handled(plain, packs)
+    handled(singles, orders)
+    records += taken(publishing)
+    records_of_singles += taken(singles)
+    assert without_head(records) == without_head(records_of_singles)
+    assert [record.sequence for record in records] == list(range(1, len(records) + 1))  # type: ignore[union-attr]

@@ -64,6 +64,13 @@ def test_subscribers_receive_all_market_data_through_a_broker(
     assert_all_received_everything(finished.record, 2)
 
 
+@pytest.mark.parametrize("transport", ["zeromq", "amqp"])
+def test_subscribers_receive_what_packed_orders_cause(transport: str, tmp_path: Path) -> None:
+    finished = run_with(tmp_path, "--transport", transport, "--packing", 10, "--depth", *REFERENCE_RUN)
+    assert finished.code == 0, finished.err
+    assert_all_received_everything(finished.record, 2)
+
+
 @pytest.mark.parametrize("transport", ["nng", "shm"])
 def test_where_nothing_fans_out_the_engine_sends_to_each_subscriber_and_waits_for_it(
     transport: str, tmp_path: Path, match_record: dict[str, Any]
@@ -155,7 +162,6 @@ def until_answered(run: Running, seconds: int) -> bool:
     ("words", "sentence"),
     [
         (("--transport", "tcp"), "--subscribers is 2; tcp cannot carry market data between processes: use amqp"),
-        (("--packing", 4), "--subscribers is 2; allowed is 0, where orders are packed"),
         (("--pairs", 2), "--subscribers is 2; allowed is 0, where there are several pairs"),
         (("--recover",), "--subscribers is 2; allowed is 0, where engines keep journals"),
         (
