@@ -23,7 +23,7 @@ U32 = Annotated[int, "I"]
 U64 = Annotated[int, "Q"]
 Json = Annotated[bytes, "rest of the frame"]
 
-PROTOCOL_VERSION = 3
+PROTOCOL_VERSION = 4
 ASK = 1
 BID = 2
 
@@ -165,6 +165,9 @@ class Hello(NamedTuple):
     wall_ns: U64
     monotonic_ns: U64
     instruments: U16  # of the whole market; 0 in a hello of version 2, which has no such field
+    gateways: U8  # of the market; this field and the next two are 0 in hellos before version 4
+    engines: U8  # of the market
+    engine: U8  # number of the session's engine
 
 
 class Resume(NamedTuple):

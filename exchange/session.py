@@ -18,6 +18,8 @@ from exchange.settings import POLICIES
 
 SOURCE_BITS = 8
 """The low bits of a `Resume`'s session that hold a source's byte, in messages between a reporter and a source."""
+TERMS_OF_HELLO = ("version", "run", "policy", "packing", "max_price", "instruments", "gateways", "engines")
+"""The fields of a hello that must be the same at both ends, and are options of both."""
 _NEVER_NS = 2**62
 BETWEEN_RECORDS_NS = 2_000_000
 """The time between two records of a second. Business messages that are due in between go first."""
@@ -36,9 +38,15 @@ class Terms:
     packing: int
     max_price: int
     instance: int = 1
-    """Number of the pair."""
+    """Number of the pair, or of the gateway in a market."""
     instruments: int = 1
     """Number of instruments of the whole market, of which an engine may serve a part."""
+    gateways: int = 1
+    """Number of gateways of the market; 1 for a pair."""
+    engines: int = 1
+    """Number of engines of the market; 1 for a pair."""
+    engine: int = 1
+    """Number of the session's engine, which is that of the pair if there is no market."""
 
     def hello(self, source: Source) -> Hello:
         """Return this end's hello, with wall and monotonic time read together."""
@@ -52,10 +60,16 @@ class Terms:
             wall_ns=time.time_ns(),
             monotonic_ns=time.monotonic_ns(),
             instruments=self.instruments,
+            gateways=self.gateways,
+            engines=self.engines,
+            engine=self.engine,
         )
 
-    def agree(self, theirs: Hello) -> None:
-        """Compare terms with the other end's hello. Disagreement, with option and values, if they differ."""
+    def agree(self, theirs: Hello, addresses: str = "--engine") -> None:
+        """Compare terms with the other end's hello. Disagreement, with option and values, if they differ.
+
+        `addresses` is the option with the addresses of engines at the end that connects to them.
+        """
         our_terms = _terms_in(self.hello(Source.GATEWAY))
         their_terms = _terms_in(theirs)
         for name, our_value in our_terms.items():
@@ -66,6 +80,21 @@ class Terms:
                     f"{peer} was started with {_option(name)} {_value(name, their_value)}, "
                     f"this end with {_value(name, our_value)}: give both the same"
                 )
+        if theirs.engine != self.engine:
+            raise Disagreement(self._another_engine(theirs, addresses))
+
+    def _another_engine(self, theirs: Hello, addresses: str) -> str:
+        """Return the sentence about an engine of another number than the end that connects to it expects."""
+        number, _instance = untagged(theirs.source)
+        if number == Source.ENGINE:
+            return (
+                f"address {self.engine} of {addresses} leads to engine {theirs.engine}: give the addresses in the order "
+                f"of the engines' numbers, or start that engine with --instance {self.engine}"
+            )
+        return (
+            f"{source_of(theirs.source)} takes this engine for engine {theirs.engine}, and its --instance is "
+            f"{self.engine}: give --engine there the addresses in the order of the engines' numbers"
+        )
 
 
 def source_byte(name: str) -> int:
@@ -92,7 +121,7 @@ def policy_of(number: int) -> str | None:
 
 def _terms_in(hello: Hello) -> dict[str, int]:
     """Return the terms in a hello, by name."""
-    terms = {name: getattr(hello, name) for name in ("version", "run", "policy", "packing", "max_price", "instruments")}
+    terms = {name: getattr(hello, name) for name in TERMS_OF_HELLO}
     _number, instance = untagged(hello.source)
     return {**terms, "instance": instance}
 

@@ -71,7 +71,17 @@ class Gateway:
         self._run_settings = settings
         settings = settings_of_gateway(settings, instance)
         self._settings = settings
-        self._terms = Terms(run, settings.policy, settings.packing, settings.max_price, instance, settings.instruments)
+        self._terms = Terms(
+            run,
+            settings.policy,
+            settings.packing,
+            settings.max_price,
+            instance,
+            settings.instruments,
+            self._run_settings.gateways,
+            settings.engines,
+            engine=1 if self._run_settings.is_market else instance,
+        )
         self._engine = engine
         self._reporter = reporter
         self._outbox = Outbox(reporter)

@@ -251,8 +251,7 @@ def _publisher(
 
     link = listen(url, link_token(name, url), pattern=_market_data_pattern(url))
     rule = str(settings.slow_subscriber)
-    # Orders may be packed, and market data never is: a subscriber has no --packing.
-    terms = replace(_terms(name, settings, instance), packing=1)
+    terms = _terms_of_feed(name, settings, instance)
     publisher = MarketDataPublisher(engine.feed, link, terms, settings.subscribers, rule, settings.timeout_s)
     engine.empty_feed = publisher.publish
     return publisher
@@ -295,7 +294,7 @@ def open_subscriber(
         for engine, url_of_feed in enumerate(urls, start=1):
             pattern = _market_data_pattern(url_of_feed)
             link = connect(url_of_feed, link_token(name, url_of_feed), until_ns, pattern=pattern)
-            terms = _terms(name, settings, engine)
+            terms = _terms_of_feed(name, settings, engine)
             feeds.append(Subscriber(link, terms, instance, settings.timeout_s, asks_after_gaps, settings.instruments))
     except BaseException:
         for feed in feeds:
@@ -305,8 +304,27 @@ def open_subscriber(
 
 
 def _terms(name: str, settings: RunSettings, instance: int) -> Terms:
-    """Return the terms of a session, on which gateway and engine must agree."""
-    return Terms(run_id(name), settings.policy, settings.packing, settings.max_price, instance, settings.instruments)
+    """Return the terms of a session, on which gateway and engine must agree. `instance` is the engine's number."""
+    return Terms(
+        run_id(name),
+        settings.policy,
+        settings.packing,
+        settings.max_price,
+        instance,
+        settings.instruments,
+        settings.gateways,
+        settings.engines,
+        engine=instance,
+    )
+
+
+def _terms_of_feed(name: str, settings: RunSettings, engine: int) -> Terms:
+    """Return the terms of market data, on which a subscriber and an engine must agree.
+
+    A subscriber knows the numbers of engines and instruments, and the prices. Orders may be packed, and market data
+    never is.
+    """
+    return replace(_terms(name, settings, engine), packing=1, gateways=1, instance=1)
 
 
 def _session_of_journal(

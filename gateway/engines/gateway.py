@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import contextlib
 import time
+from dataclasses import replace
 
 from exchange.messages import encode
 from exchange.meters import Source
 from exchange.results import GatewayResult, HashedStream, StreamCounts
+from exchange.session import Terms
 from exchange.settings import RunSettings
 from gateway.engines.dividing import EngineChoice
 from gateway.engines.intake import DividedIntake
 from gateway.engines.offering import DividedOffering
-from gateway.engines.sessions import EngineLinks
+from gateway.engines.sessions import EngineLinks, EngineSession
 from gateway.engines.turns import DividedTurns
 from gateway.service import STILL_HERE_NS, Gateway
 from transports.base import LAST_LOOK_NS, Link, PeerGone
@@ -59,12 +61,13 @@ class GatewayOfEngines(Gateway):
         PeerGone, with the engine's number, if one does not answer.
         """
         deadline_ns = time.monotonic_ns() + self._timeout_ns
-        hello = encode(self._terms.hello(Source.GATEWAY))
         while any(session.hello is None for session in self._sessions):
             if self._stop_asked:
                 return False
             for session in self._sessions:
-                session.was_greeted = session.was_greeted or session.send_frame(hello)
+                if not session.was_greeted:
+                    hello = self._terms_at(session).hello(Source.GATEWAY)
+                    session.was_greeted = session.send_frame(encode(hello))
             is_late = time.monotonic_ns() > deadline_ns
             if is_late and self._is_engine_silent():
                 raise PeerGone(self._silence_of_first())
@@ -72,8 +75,12 @@ class GatewayOfEngines(Gateway):
                 self._engine.wait(deadline_ns, writable=True)
         for session in self._sessions:
             if session.hello is not None:
-                self._terms.agree(session.hello)
+                self._terms_at(session).agree(session.hello)
         return True
+
+    def _terms_at(self, session: EngineSession) -> Terms:
+        """Return the terms of the session, which name its engine."""
+        return replace(self._terms, engine=session.engine)
 
     def _silence_of_first(self) -> str:
         """Return the sentence about the first engine that did not answer the hello."""

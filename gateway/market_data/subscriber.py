@@ -205,7 +205,7 @@ class Subscriber:
         A snapshot for another subscriber fills a gap as well. Parts follow each other: if one is missing, the next
         snapshot counts.
         """
-        self._terms.agree(hello)
+        self._terms.agree(hello, addresses="--market-data")
         if not self._has_joined and first.subscriber != self._number:
             return
         if first.instrument not in (0, self._next_in_snapshot):

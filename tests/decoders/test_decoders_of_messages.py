@@ -80,7 +80,7 @@ def test_a_gateway_counts_every_arbitrary_frame(frames: list[bytes]) -> None:
     assert counted >= len(not_empty)
 
 
-@given(frame=damaged(*FRAMES, encode(Hello(1, 2, 1, 0, 1, 999, 3, 4, 5))))
+@given(frame=damaged(*FRAMES, encode(Hello(1, 2, 1, 0, 1, 999, 3, 4, 5, 1, 1, 1))))
 def test_a_frame_is_a_message_or_malformed(frame: bytes) -> None:
     with contextlib.suppress(MalformedMessage):
         assert encode(decode_frame(frame)) == frame

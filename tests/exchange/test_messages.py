@@ -88,7 +88,7 @@ SPECIFIED = {
     FeedReceipt: Specified(29, 10, {"subscriber": 1, "sequence": 8}),
     Hello: Specified(
         12,
-        35,
+        38,
         {
             "version": 2,
             "run": 8,
@@ -99,6 +99,9 @@ SPECIFIED = {
             "wall_ns": 8,
             "monotonic_ns": 8,
             "instruments": 2,
+            "gateways": 1,
+            "engines": 1,
+            "engine": 1,
         },
     ),
 }

@@ -14,8 +14,8 @@ from exchange.meters import Source
 from exchange.session import Disagreement, Terms, source_of
 
 TERMS = Terms(run=0xFEED, policy="price-time", packing=4, max_price=999)
-BYTES_OF_HELLO_2 = 33
-"""The length of a hello of version 2, with its type byte."""
+BYTES_OF_HELLOS = {2: 33, 3: 35}
+"""The lengths of hellos of older versions, with their type byte."""
 
 DIFFERENCES = [
     ({"run": 0xBEEF}, "--run 000000000000beef, this end with 000000000000feed"),
@@ -23,6 +23,8 @@ DIFFERENCES = [
     ({"packing": 8}, "--packing 8, this end with 4"),
     ({"max_price": 998}, "--max-price 998, this end with 999"),
     ({"instruments": 100}, "--instruments 100, this end with 1"),
+    ({"gateways": 4}, "--gateways 4, this end with 1"),
+    ({"engines": 2}, "--engines 2, this end with 1"),
 ]
 
 
@@ -62,10 +64,11 @@ def test_another_protocol_version_is_a_disagreement():
         TERMS.agree(hello)
 
 
-@pytest.mark.parametrize("version", [2, PROTOCOL_VERSION + 1])
+@pytest.mark.parametrize("version", [*BYTES_OF_HELLOS, PROTOCOL_VERSION + 1])
 def test_a_hello_of_another_version_is_refused_with_the_version_whatever_its_length(version):
     whole_hello = encode(TERMS.hello(Source.ENGINE)._replace(version=version))
-    hello_of_version = whole_hello[:BYTES_OF_HELLO_2] if version == 2 else whole_hello + b"new"
+    is_older = version in BYTES_OF_HELLOS
+    hello_of_version = whole_hello[: BYTES_OF_HELLOS[version]] if is_older else whole_hello + b"new"
     hello = read(hello_of_version)
     assert isinstance(hello, Hello)
     with pytest.raises(Disagreement) as refused:
@@ -83,7 +86,32 @@ def test_a_hello_of_our_version_with_another_length_is_a_foreign_frame():
 
 def test_less_than_the_shortest_hello_is_a_foreign_frame():
     hello = encode(TERMS.hello(Source.ENGINE)._replace(version=2))
-    assert read(hello[: BYTES_OF_HELLO_2 - 1]) is None
+    assert read(hello[: BYTES_OF_HELLOS[2] - 1]) is None
+
+
+@pytest.mark.parametrize(
+    ("role", "option", "sentence"),
+    [
+        (
+            Source.ENGINE,
+            "--market-data",
+            "address 1 of --market-data leads to engine 2: give the addresses in the order of the engines' numbers, or "
+            "start that engine with --instance 1",
+        ),
+        (
+            Source.GATEWAY,
+            "--engine",
+            "gateway takes this engine for engine 2, and its --instance is 1: give --engine there the addresses in the "
+            "order of the engines' numbers",
+        ),
+    ],
+)
+def test_another_engine_than_the_one_at_an_address_is_refused(role, option, sentence):
+    ours = dataclasses.replace(TERMS, engines=2, engine=1)
+    theirs = dataclasses.replace(TERMS, engines=2, engine=2)
+    with pytest.raises(Disagreement) as refused:
+        ours.agree(theirs.hello(role), option)
+    assert str(refused.value) == sentence
 
 
 def test_the_clocks_of_two_hellos_may_differ():

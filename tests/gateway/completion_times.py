@@ -27,7 +27,7 @@ FOREIGN = [
     encode(Order(1, 1, 500, 1)),
     encode(Cancel(1)),
     encode(End(1, 2, 3, 4)),
-    encode(Hello(1, 2, 3, 4, 5, 6, 7, 8, 9)),
+    encode(Hello(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)),
     encode(Statistics(b"{}")),
     encode(Confirmation(1)) + b"\x02",  # the second message is truncated
     encode(Trade(1, 2, 3)) + encode(Order(1, 1, 500, 1)),

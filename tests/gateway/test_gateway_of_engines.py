@@ -23,7 +23,7 @@ from exchange.messages import (
 )
 from exchange.meters import Source
 from exchange.results import GatewayResult
-from exchange.session import Terms
+from exchange.session import Disagreement, Terms
 from exchange.settings import RunSettings
 from gateway.engines.gateway import GatewayOfEngines
 from gateway.engines.sessions import EngineLinks, EngineSession
@@ -40,9 +40,15 @@ class Engine(Link):
 
     url = "scripted://engine"
 
-    def __init__(self, settings: RunSettings) -> None:
+    def __init__(self, settings: RunSettings, number: int = 1) -> None:
         self._terms = Terms(
-            RUN, settings.policy, settings.packing, settings.max_price, instruments=settings.instruments
+            RUN,
+            settings.policy,
+            settings.packing,
+            settings.max_price,
+            instruments=settings.instruments,
+            engines=settings.engines,
+            engine=number,
         )
         self._answers: deque[Message] = deque()
         self.orders: list[Message] = []
@@ -113,7 +119,7 @@ class Market:
         defaults = {"orders": 300, "orders_per_s": None, "mix": MIX, "timeout_s": 0.3}
         values = {**defaults, "engines": engines, "instruments": INSTRUMENTS, **given}
         self.settings = RunSettings(**values)  # type: ignore[arg-type]
-        self.engines = [Engine(self.settings) for _ in range(engines)]
+        self.engines = [Engine(self.settings, number) for number in range(1, engines + 1)]
 
     def run(self, prepare: Callable[[GatewayOfEngines], None] = lambda gateway: None) -> GatewayResult:
         sessions = []
@@ -195,6 +201,13 @@ def test_an_engine_that_never_answers_the_hello_is_named() -> None:
     market = Market()
     market.engines[2].says_hello = False
     with pytest.raises(PeerGone, match=re.escape("no engine 3 answered at scripted://engine within 0.3 s")):
+        market.run()
+
+
+def test_engines_in_another_order_than_their_addresses_are_refused() -> None:
+    market = Market()
+    market.engines.reverse()
+    with pytest.raises(Disagreement, match="address 1 of --engine leads to engine 3"):
         market.run()
 
 

@@ -12,7 +12,7 @@ from gateway.completion import ANSWERED_COLUMN, Completion
 from gateway.intake import Intake
 
 END = End(sent=1, sent_checksum=2, received=3, received_checksum=4)
-HELLO = Hello(1, 2, 2, 1, 1, 999, 5, 6, 1)
+HELLO = Hello(1, 2, 2, 1, 1, 999, 5, 6, 1, 1, 1, 1)
 JUNK = [b"", b"\x00junk", encode(Order(1, 1, 500, 1)), encode(Statistics(b"{}")), encode(Confirmation(1)) + b"\x03"]
 
 

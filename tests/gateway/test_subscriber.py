@@ -175,7 +175,7 @@ def test_an_older_engine_is_refused_with_a_sentence(url: str) -> None:
     with closing(listen(url, TOKEN, Pattern.FANOUT)) as link:
         subscriber = Subscriber(connect(url, TOKEN, 0, Pattern.FANOUT), TERMS, 1, timeout_s=5.0)
         with closing(subscriber):
-            older = Hello(1, 7, 2, 1, 1, 999, 0, 0, 1)
+            older = Hello(1, 7, 2, 1, 1, 999, 0, 0, 1, 1, 1, 1)
             link.wait(0)
             subscriber._ask_if_due()
             requests = FrameBatch(4)

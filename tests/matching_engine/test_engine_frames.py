@@ -32,7 +32,7 @@ ORDER = encode(Order(1, ASK, 500, 10))
 CANCEL = encode(Cancel(1))
 FOREIGN = {
     "nothing": b"",
-    "hello": encode(Hello(1, 2, 1, 0, 1, 999, 3, 4, 1)),
+    "hello": encode(Hello(1, 2, 1, 0, 1, 999, 3, 4, 1, 1, 1, 1)),
     "end": encode(End(1, 2, 3, 4)),
     "trade": encode(Trade(1, 500, 1)),
     "ten bytes of throughput": encode(Throughput(1, 2)),

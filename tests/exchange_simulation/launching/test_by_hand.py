@@ -50,6 +50,8 @@ class ByHand:
             "engine": ["--listen", engine, "--reporter", self.reporter],
             "gateway": ["--engine", engine, "--reporter", self.reporter, "--results", self.results / "elsewhere"],
         }
+        if "--engine" in words:
+            places[role] = places[role][2:]
         typed = command(role, *places[role], "--run", "first", *words)
         self._started[name] = subprocess.Popen(typed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -227,6 +229,21 @@ def test_different_numbers_of_instruments_are_named_and_fail_at_both_ends(by_han
     assert output["engine"].code == 1
     assert "engine was started with --instruments 1, this end with 5: give both the same" in output["gateway"].err
     assert "gateway was started with --instruments 5, this end with 1: give both the same" in output["engine"].err
+
+
+@pytest.mark.long
+def test_engines_in_another_order_than_their_addresses_are_refused_by_both_ends(by_hand: ByHand) -> None:
+    market = ("--engines", 2, "--instruments", 10, "--timeout", 20)
+    by_hand.start("reporter", "--timeout", 1, "--engines", 2)
+    by_hand.start("engine", *market, "--instance", 1)
+    by_hand.start("engine.2", *market, "--instance", 2)
+    by_hand.start("gateway", *market, "--engine", f"{by_hand.second_engine} {by_hand.engine}")
+    output = by_hand.end()
+    assert output["gateway"].code == 2
+    assert output["engine"].code == output["engine.2"].code == 1
+    assert "address 1 of --engine leads to engine 2" in output["gateway"].err
+    assert "gateway takes this engine for engine 2, and its --instance is 1" in output["engine"].err
+    assert "gateway takes this engine for engine 1, and its --instance is 2" in output["engine.2"].err
 
 
 def test_streams_that_exist_are_not_overwritten(by_hand: ByHand, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from transports.registry import connect
 
 url = sys.argv[1]
 link = connect(url, link_token("first", url), time.monotonic_ns() + 60 * 10**9)
-terms = Terms(run_id("first"), "price-time", 1, 999, instance=3)
+terms = Terms(run_id("first"), "price-time", 1, 999, instance=3, gateways=3)
 link.send(FrameBatch.of(encode(terms.hello(Source.GATEWAY))), 0)
 batch = FrameBatch()
 while not any(isinstance(read(frame), Hello) for frame in batch):
