@@ -609,10 +609,12 @@ class RunSettings:
     def _check_market_data(self) -> None:
         if not self.subscribers:
             return
-        if self.pairs > 1:
-            raise BadSetting("subscribers", self.subscribers, "0, where there are several pairs: give --pairs 1")
-        if self.journals:
-            raise BadSetting("subscribers", self.subscribers, "0, where engines keep journals: no --recover, --journal")
+        reasons = {
+            "--pairs": self.pairs > 1 and "each pair is a market of its own; --gateways makes one market",
+            "--recover": self.recover and "an engine that is started again cannot resume its market data",
+            "--journal": self.journal is not None and "an engine that is started again cannot resume its market data",
+        }
+        _refuse_together("subscribers", self.subscribers, "0", reasons)
 
     def _check_cpus(self) -> None:
         if not isinstance(self.cpus, Mapping):

@@ -198,14 +198,12 @@ def check_transport(settings: RunSettings) -> None:
 
 
 def _check_slow_subscriber(settings: RunSettings, transport: Transport, scheme: str) -> None:
-    """UserError if the transport cannot do with a slow subscriber what was asked for, or if there is a network."""
+    """UserError if the transport cannot do with a slow subscriber what was asked for."""
     rule = settings.slow_subscriber
     rules = transport.slow_subscriber_rules(options_in(settings.transport))
     if rule not in rules:
         can = " or ".join(rules)
         raise UserError(f"--slow-subscriber is {rule}, which {scheme} cannot do for one subscriber alone: use {can}")
-    if settings.network != "local":
-        raise UserError(f"--subscribers is {settings.subscribers}; with --network {settings.network} use 0")
 
 
 def check_some_have(settings: Mapping[str, Any], transports: Iterable[str]) -> None:

@@ -17,7 +17,7 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.interrupts import signals_deferred
 from exchange_simulation.launching.launch.places import Places, as_seen_by_peers, meeting_places, of_role
 from exchange_simulation.launching.launch.watch import OnSecond, Watch
-from exchange_simulation.launching.lineup import Lineup, component_of
+from exchange_simulation.launching.lineup import SUBSCRIBER, Lineup, component_of
 from exchange_simulation.launching.notices import detail
 from exchange_simulation.launching.option_table import arguments
 from exchange_simulation.launching.priority import yielding
@@ -122,8 +122,12 @@ def _network(settings: RunSettings, group: int, stack: contextlib.ExitStack) -> 
     from exchange_simulation.launching.network.network import Network
     from exchange_simulation.launching.network.profile import parse
 
-    roles = (*ROLES, "broker") if has_broker(settings.transport) else ROLES
-    return stack.enter_context(Network.up(parse(settings.network), roles, process_group=group))
+    roles = list(ROLES)
+    if settings.subscribers:
+        roles.append(SUBSCRIBER)
+    if has_broker(settings.transport):
+        roles.append("broker")
+    return stack.enter_context(Network.up(parse(settings.network), tuple(roles), process_group=group))
 
 
 def _hosts(settings: RunSettings, processes: ProcessGroup, stack: contextlib.ExitStack) -> RunHosts | None:

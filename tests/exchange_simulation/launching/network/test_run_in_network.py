@@ -34,6 +34,20 @@ def test_a_run_in_namespaces_has_the_same_answers(transport: str, tmp_path: Path
     assert addresses["gateway"] == finished.record["network"]["address"]["gateway"] != "127.0.0.1"
 
 
+@pytest.mark.parametrize("transport", ["zeromq", pytest.param("amqp", marks=pytest.mark.long)])
+def test_subscribers_have_a_link_of_their_own(transport: str, tmp_path: Path, available: Callable[[str], str]) -> None:
+    if transport == "amqp":
+        need_rabbitmq()
+    network = available("wan10")
+    finished = run_exchange(tmp_path, "--transport", transport, "--network", network, "--subscribers", 2, *SMALL)
+    assert finished.code == 0, finished.err
+    record = finished.record
+    assert "engine-subscriber" in record["network"]["round_trip_us"]
+    for entry in record["market_data"]["subscribers"]:
+        assert entry["messages"] == record["market_data"]["published"]["messages"]
+        assert entry["delivery_us"]["p50"] > 10_000
+
+
 @pytest.mark.long
 def test_nagle_is_switched_and_read_back_in_a_network(tmp_path: Path) -> None:
     record = run_exchange(tmp_path, "--transport", "tcp", "--network", "veth", "--nagle", "all", *SMALL).record
