@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ForwardRef, TypedDict, TypeVar, Unpack
 import click
 
 from exchange.allowed import BadSetting, between
-from exchange.instances import MAX_GATEWAYS, MAX_SUBSCRIBERS
+from exchange.instances import MAX_ENGINES, MAX_GATEWAYS, MAX_SUBSCRIBERS
 from exchange.settings import DECLARED, RunSettings
 from exchange_simulation.experiments.capacity.capacity import measured_capacity
 from exchange_simulation.experiments.capacity.exchange_rates import ExchangeRates, objective_of
@@ -139,7 +139,6 @@ class OptionsOfArms(TypedDict, total=False):
     priority: str
     record: bool
     quotes_to: str
-    engines: int
     recover: bool
     standby: bool
     journal: str
@@ -163,6 +162,7 @@ class RunOptions(OptionsOfArms, total=False):
     """The options of `exchange run`."""
 
     gateways: int
+    engines: int
     subscribers: int
 
 
@@ -195,6 +195,7 @@ def compare(
     repeats: int = 10,
     seconds: float = 5.0,
     gateways: int | Sequence[int] | str = 1,
+    engines: int | Sequence[int] | str = 1,
     subscribers: int | Sequence[int] | str = 0,
     redo_noisy: bool = True,
     results: str | Path = "results",
@@ -204,7 +205,7 @@ def compare(
 ) -> Comparison:
     """Run transports at the same rates, interleaved and repeated, and judge which is faster.
 
-    `gateways` and `subscribers` are one number, or several, within each of which the transports are compared.
+    `gateways`, `engines` and `subscribers` are one number each, or several, within each of which transports are compared.
     NotWhole if a planned run is missing.
     """
     with _called_from_python(on_progress):
@@ -217,6 +218,7 @@ def compare(
             fields,
             _numbers(Count(1, MAX_GATEWAYS), gateways),
             _numbers(Count(0, MAX_SUBSCRIBERS), subscribers),
+            _numbers(Count(1, MAX_ENGINES), engines),
         )
         plan = TrialPlan(arms=arms, repeats=repeats, seed=int(options.get("seed", RunSettings.seed)))
         trial = new_trial(plan.with_redo(redo_noisy), str(results), name, _say_all)

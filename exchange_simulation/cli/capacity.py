@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields, replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from exchange.instances import MAX_GATEWAYS
+from exchange.instances import MAX_ENGINES, MAX_GATEWAYS, MAX_SUBSCRIBERS
 from exchange.percentiles import LABELS
 from exchange_simulation.cli.command import Command, configured_values
 from exchange_simulation.cli.participant_options import numbers_option
@@ -96,6 +98,20 @@ OPTIONS_OF_BENCHMARKS = {
     MAX_GATEWAYS,
     "Numbers of gateways at one engine, which share the rate; each has a search of its own.",
 )
+@numbers_option(
+    "--engines",
+    "numbers_of_engines",
+    1,
+    MAX_ENGINES,
+    "Numbers of engines, among which --instruments are shared out; each has a search of its own.",
+)
+@numbers_option(
+    "--subscribers",
+    "numbers_of_subscribers",
+    0,
+    MAX_SUBSCRIBERS,
+    "Numbers of subscribers to market data; each has a search of its own.",
+)
 @redo_option
 @results_option
 @click.option("--name", help="The folder in DIR.  [default: time and command]")
@@ -112,6 +128,8 @@ def command(
     dry_run: bool,
     as_json: bool,
     numbers_of_gateways: list[int],
+    numbers_of_engines: list[int],
+    numbers_of_subscribers: list[int],
     **given: Any,
 ) -> None:
     """Find the highest rate that holds an objective, with its interval.
@@ -121,7 +139,7 @@ def command(
 
     Example: exchange capacity --transport zeromq --slo "p99 <= 1ms, lag p99 <= 500us"
 
-    Example: exchange capacity --transport amqp --gateways 1,4,16
+    Example: exchange capacity --transport amqp --gateways 1,4,16 --subscribers 0,8
     """
     from exchange_simulation.experiments.capacity.capacity import capacity, planned_search
     from exchange_simulation.experiments.capacity.exchange_rates import ExchangeRates, objective_of
@@ -129,46 +147,65 @@ def command(
     from exchange_simulation.launching.files import dated_name
 
     search = SearchSettings(**{field.name: given.pop(field.name) for field in fields(SearchSettings)})
+    loads: dict[str, SearchedLoad] = {}
     if bench is not None:
-        load, search = _load_of_benchmark(context, bench, slo, search)
-        loads: list[SearchedLoad] = [load]
+        loads[""], search = _load_of_benchmark(context, bench, slo, search)
     else:
         objective = objective_of(slo)
-        loads = []
-        for gateways in _numbers_without_repeats(numbers_of_gateways, as_json):
+        numbers = {
+            "gateways": numbers_of_gateways,
+            "engines": numbers_of_engines,
+            "subscribers": numbers_of_subscribers,
+        }
+        for participants in _combinations(numbers, as_json):
             settings = run_settings(
                 **without_default_rate(given),
-                gateways=gateways,
+                **participants,
                 orders_per_s=search.start_per_s,
                 orders=None,
                 duration_s=search.seconds,
             )
-            loads.append(ExchangeRates(settings, objective, search))
+            loads[_ending(participants, numbers)] = ExchangeRates(settings, objective, search)
         warn_of_spinning(settings)
     if dry_run:
-        for load in loads:
+        for load in loads.values():
             for line in planned_search(load, search):
                 click.echo(line)
         return
     folder_name = name or dated_name("capacity")
-    for place, load in enumerate(loads):
-        ending = f"-gateways-{numbers_of_gateways[place]}" if len(loads) > 1 else ""
+    for ending, load in loads.items():
         exit_code = capacity(load, search, Path(results) / f"{folder_name}{ending}", as_json)
         if exit_code:
             raise SystemExit(exit_code)
     raise SystemExit(0)
 
 
-def _numbers_without_repeats(numbers_of_gateways: list[int], as_json: bool) -> list[int]:
-    """Return the numbers. UsageError for none, for a number that is there twice, and for several as one JSON record."""
-    if not numbers_of_gateways:
-        raise click.UsageError("--gateways is empty: give one number or more, each once, as 1,4,16")
-    for number in numbers_of_gateways:
-        if numbers_of_gateways.count(number) > 1:
-            raise click.UsageError(f"--gateways has {number} twice: give each number once, as 1,4,16")
-    if as_json and len(numbers_of_gateways) > 1:
-        raise click.UsageError("--json prints the record of one search: give one number of --gateways")
-    return numbers_of_gateways
+def _combinations(numbers: Mapping[str, list[int]], as_json: bool) -> list[dict[str, int]]:
+    """Return every combination of the participants' numbers, by option.
+
+    UsageError for an option without a number, for a number that is there twice, and for several as one JSON record.
+    """
+    for option, numbers_of_option in numbers.items():
+        if not numbers_of_option:
+            raise click.UsageError(f"--{option} is empty: give one number or more, each once, as 1,4,16")
+        for number in numbers_of_option:
+            if numbers_of_option.count(number) > 1:
+                raise click.UsageError(f"--{option} has {number} twice: give each number once, as 1,4,16")
+        if as_json and len(numbers_of_option) > 1:
+            raise click.UsageError(f"--json prints the record of one search: give one number of --{option}")
+    return [dict(zip(numbers, combination, strict=True)) for combination in product(*numbers.values())]
+
+
+def _ending(participants: Mapping[str, int], numbers: Mapping[str, list[int]]) -> str:
+    """Return the end of a search's folder: the participants of which there are several numbers.
+
+    For example: -gateways-4-subscribers-8
+    """
+    ending = ""
+    for option, number in participants.items():
+        if len(numbers[option]) > 1:
+            ending += f"-{option}-{number}"
+    return ending
 
 
 def _load_of_benchmark(

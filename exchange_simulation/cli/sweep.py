@@ -44,6 +44,7 @@ def _plan_alone(ctx: click.Context, _param: click.Parameter, file: Path | None) 
 @click.option(
     "--gateways", "numbers_of_gateways", metavar="NUMBER[,...]", help="Short for --vary gateways=NUMBER[,...]."
 )
+@click.option("--engines", "numbers_of_engines", metavar="NUMBER[,...]", help="Short for --vary engines=NUMBER[,...].")
 @click.option(
     "--subscribers",
     "numbers_of_subscribers",

@@ -64,6 +64,7 @@ def test_a_notebook_shows_the_page_of_a_run(one_run: xs.Run):
         (lambda **folder: xs.compare(seconds=0, **folder), "seconds is 0; allowed is 0.01"),
         (lambda **folder: xs.compare(gateways=[0, 4], **folder), "0 is not in the range"),
         (lambda **folder: xs.compare(subscribers=[8, 8], **folder), "--subscribers has 8 twice"),
+        (lambda **folder: xs.compare(engines=[1, 2], **folder), "engines is 2; allowed is at most 1, the number of"),
         (lambda **folder: xs.sweep({"rate": [1000, 2000]}, rate="4k", **folder), "rate is no option here"),
     ],
 )
@@ -112,17 +113,21 @@ def test_a_comparison_has_arms_and_verdicts(no_pages_of_runs: None, tmp_path: Pa
         first.p50  # noqa: B018
 
 
-def test_a_comparison_has_an_arm_for_each_number_of_gateways(no_pages_of_runs: None, tmp_path: Path):
+@pytest.mark.parametrize("participants", ["gateways", "engines"])
+def test_a_comparison_has_an_arm_for_each_number_of_participants(
+    participants: str, no_pages_of_runs: None, tmp_path: Path
+):
     found = xs.compare(
         "memory,memory",
         ["5k"],
         repeats=1,
         seconds=0.05,
-        gateways=[1, 2],
+        instruments=10,
         redo_noisy=False,
         results=tmp_path,
+        **{participants: [1, 2]},
     )
-    assert [arm["settings"]["gateways"] for arm in found.record["arms"]] == [1, 1, 2, 2]
+    assert [arm["settings"][participants] for arm in found.record["arms"]] == [1, 1, 2, 2]
     assert len({verdict.first for verdict in found.verdicts}) == 2
 
 

@@ -23,6 +23,7 @@ OPTION_OF_KEY = {
     "transport": "transports",
     "rate": "rates",
     "gateways": "numbers_of_gateways",
+    "engines": "numbers_of_engines",
     "subscribers": "numbers_of_subscribers",
 }
 """Keys that `exchange sweep` varies by an option, and the parameter of that option."""

@@ -106,13 +106,25 @@ def method(record: Record) -> str:
 
 
 def subject_of(record: Record) -> str:
-    """Return what was searched. For example: zeromq, or zeromq with 4 gateways."""
+    """Return what was searched. For example: zeromq, or zeromq with 4 gateways, 2 engines."""
     subject = record.get("subject")
     if subject:
         return str(subject)
     transport = str(record["settings"]["transport"])
-    gateways = record["settings"].get("gateways", 1)
-    return transport if gateways == 1 else f"{transport} with {gateways} gateways"
+    participants = _participants(record)
+    return f"{transport} with {participants}" if participants else transport
+
+
+def _participants(record: Record) -> str:
+    """Return the numbers of participants beside one gateway and one engine; empty if there are no others."""
+    if "subject" in record:
+        return ""
+    words = []
+    for name, usual in (("gateways", 1), ("engines", 1), ("subscribers", 0)):
+        number = record["settings"].get(name, usual)
+        if number != usual:
+            words.append(counted(number, name))
+    return ", ".join(words)
 
 
 def headline(record: Record) -> str:
@@ -128,8 +140,10 @@ def headline(record: Record) -> str:
     estimate = axis.capacity(record)
     answer = record["answer"]
     probes = counted(len(record["probes"]), "probes")
-    is_market = "subject" not in record and record["settings"].get("gateways", 1) > 1
-    capacity = f"the capacity of {subject} for {objective}" if is_market else f"{subject}'s capacity for {objective}"
+    has_participants = bool(_participants(record))
+    capacity = f"{subject}'s capacity for {objective}"
+    if has_participants:
+        capacity = f"the capacity of {subject} for {objective}"
     if estimate:
         interval = f"{rounded_rate(estimate['low'])}..{rounded_rate(estimate['high'])}"
         somewhere = axis.in_words(interval)

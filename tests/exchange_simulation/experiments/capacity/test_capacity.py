@@ -40,6 +40,15 @@ def test_a_search_of_real_runs_leaves_runs_record_and_page(tmp_path: Path) -> No
     assert (folder / "capacity.html").read_text() == page
 
 
+def test_every_combination_of_participants_has_a_search_of_its_own(tmp_path: Path) -> None:
+    words = ("capacity", "--gateways", "1,4", "--engines", "1,2", "--instruments", 10, "--subscribers", 2, "--dry-run")
+    finished = exchange_in_process(*words, "--results", tmp_path)
+    assert finished.code == 0, finished.err
+    searches = [line for line in finished.out.splitlines() if "zeromq" in line]
+    assert len(searches) == 4
+    assert "zeromq with 4 gateways, 2 engines, 2 subscribers" in finished.out
+
+
 def test_each_number_of_gateways_has_a_search_of_its_own(tmp_path: Path) -> None:
     options = ("--transport", "memory", "--slo", "p50 <= 9s", "--from", 20_000, "--seconds", 0.1, "--probes", 3)
     words = ("capacity", "--gateways", "1,2", *options, "--pause", 0, "--keep-noisy")
@@ -56,6 +65,8 @@ def test_each_number_of_gateways_has_a_search_of_its_own(tmp_path: Path) -> None
     ("words", "sentence"),
     [
         (("--gateways", "4,4"), "--gateways has 4 twice"),
+        (("--engines", "1,2"), "--engines is 2; allowed is at most 1, the number of --instruments"),
+        (("--subscribers", "0,8,8"), "--subscribers has 8 twice"),
         (("--gateways", "1,4", "--json"), "--json prints the record of one search"),
     ],
 )
