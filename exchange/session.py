@@ -88,8 +88,8 @@ class Terms:
         number, _instance = untagged(theirs.source)
         if number == Source.ENGINE:
             return (
-                f"address {self.engine} of {addresses} leads to engine {theirs.engine}: give the addresses in the order "
-                f"of the engines' numbers, or start that engine with --instance {self.engine}"
+                f"address {self.engine} of {addresses} leads to engine {theirs.engine}: give the addresses in the "
+                f"order of the engines' numbers, or start that engine with --instance {self.engine}"
             )
         return (
             f"{source_of(theirs.source)} takes this engine for engine {theirs.engine}, and its --instance is "

@@ -205,7 +205,8 @@ def compare(
 ) -> Comparison:
     """Run transports at the same rates, interleaved and repeated, and judge which is faster.
 
-    `gateways`, `engines` and `subscribers` are one number each, or several, within each of which transports are compared.
+    `gateways`, `engines` and `subscribers` are one number each, or several, within each of which the transports are
+    compared.
     NotWhole if a planned run is missing.
     """
     with _called_from_python(on_progress):

@@ -19,10 +19,12 @@ from typing import Any, NoReturn, Protocol
 import click
 import orjson
 
+from exchange.instances import role_of
 from exchange.json_records import encode_json
 from exchange.results import ComponentResult
 from exchange.session import Disagreement
 from exchange_simulation.launching.errors import UserError, sentence
+from exchange_simulation.launching.first_alone import first_alone
 from exchange_simulation.launching.interrupts import ENDING_SIGNALS, interruptible, on_signals, raise_if_interrupted
 from exchange_simulation.launching.priority import at_priority, wake_on_time
 from transports.base import BadAddress, CannotListen, TransportError
@@ -169,7 +171,8 @@ def _run(events: Events, open_service: Callable[[], tuple[Service, str]], cpu: i
     with interruptible():
         with at_priority(priority):  # so do the threads that a transport starts
             service, url = open_service()
-        service.warm()
+        with first_alone(role_of(events.role)):
+            service.warm()
     settle_down()
     events.ready(url)
     events.await_start()

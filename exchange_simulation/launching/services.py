@@ -19,6 +19,7 @@ from exchange.session import Terms
 from exchange.settings import RunSettings
 from exchange.words import counted
 from exchange_simulation.launching.errors import DISK_ERRORS, UserError
+from exchange_simulation.launching.first_alone import import_in_turn
 from exchange_simulation.launching.lineup import Lineup
 from exchange_simulation.launching.notices import say
 from transports.base import Link, Pattern, TransportError
@@ -124,6 +125,7 @@ def open_engine(
     _check_market_data_url(settings, market_data_url)
     if salvage and not settings.journal:
         raise UserError("--salvage goes on with a journal: say which with --journal DIR")
+    import_in_turn("engine", "matching_engine.service")
     engine = _engine(settings, capacity, with_ids)
     gateway = listen(url, link_token(name, url))
     session = None
@@ -194,6 +196,7 @@ def open_shared_engine(
             f"--listen has {counted(len(urls), 'addresses')}, and --gateways is {settings.gateways}: give an address "
             f"for each gateway, in quotes, with a space between"
         )
+    import_in_turn("engine", "matching_engine.sessions.service")
     from matching_engine.sessions.service import SharedEngineService
 
     links: list[Link] = []
@@ -278,6 +281,7 @@ def open_subscriber(
 
     With several engines, `url` has the URLs of engines 1, 2, ..., with a space between.
     """
+    import_in_turn("subscriber", "gateway.market_data.feeds")
     from gateway.market_data.feeds import FeedsSubscriber
     from gateway.market_data.subscriber import Subscriber
 
@@ -515,6 +519,7 @@ def open_gateway(
     `engine_url`: the URL of its engine; with several engines those of engines 1, 2, ..., with a space between.
     `patience_s`: how long the gateway waits for engine and reporter to listen; None for the settings' timeout.
     """
+    import_in_turn("gateway", "gateway.service")
     until_ns = _deadline_ns(patience_s or settings.timeout_s)
     reporter = _to_reporter(name, named("gateway", instance), reporter_url, settings, until_ns)
     if settings.engines > 1:
