@@ -233,8 +233,8 @@ def test_different_numbers_of_instruments_are_named_and_fail_at_both_ends(by_han
 
 @pytest.mark.long
 def test_engines_in_another_order_than_their_addresses_are_refused_by_both_ends(by_hand: ByHand) -> None:
-    market = ("--engines", 2, "--instruments", 10, "--timeout", 20)
-    by_hand.start("reporter", "--timeout", 1, "--engines", 2)
+    market = ("--engines", 2, "--instruments", 10, "--timeout", 40)
+    by_hand.start("reporter", "--timeout", 10, "--engines", 2)
     by_hand.start("engine", *market, "--instance", 1)
     by_hand.start("engine.2", *market, "--instance", 2)
     by_hand.start("gateway", *market, "--engine", f"{by_hand.second_engine} {by_hand.engine}")
