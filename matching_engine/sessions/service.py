@@ -131,7 +131,8 @@ class SharedEngineService(EngineLoop):
                 self._sockets_before[session.number - 1] = link.sockets()
                 session.begin(gets_quotes=self._sends_quotes)
         if not any(session.is_open for session in self._sessions):
-            self._stopped = self._stopped or "no gateway came, or stayed"
+            reasons = [session.dropped for session in self._sessions if session.dropped is not None]
+            self._stopped = self._stopped or ": ".join(["no gateway came, or stayed", *reasons[:1]])
         now_ns = time.monotonic_ns()
         self._turn_ns = now_ns
         self._still_here_ns = now_ns + STILL_HERE_NS

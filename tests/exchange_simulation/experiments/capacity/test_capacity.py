@@ -40,9 +40,9 @@ def test_a_search_of_real_runs_leaves_runs_record_and_page(tmp_path: Path) -> No
     assert (folder / "capacity.html").read_text() == page
 
 
-def test_every_combination_of_participants_has_a_search_of_its_own(tmp_path: Path) -> None:
+def test_every_combination_of_participants_has_a_search_of_its_own() -> None:
     words = ("capacity", "--gateways", "1,4", "--engines", "1,2", "--instruments", 10, "--subscribers", 2, "--dry-run")
-    finished = exchange_in_process(*words, "--results", tmp_path)
+    finished = exchange_in_process(*words)
     assert finished.code == 0, finished.err
     searches = [line for line in finished.out.splitlines() if "zeromq" in line]
     assert len(searches) == 4
@@ -65,7 +65,7 @@ def test_each_number_of_gateways_has_a_search_of_its_own(tmp_path: Path) -> None
     ("words", "sentence"),
     [
         (("--gateways", "4,4"), "--gateways has 4 twice"),
-        (("--engines", "1,2"), "--engines is 2; allowed is at most 1, the number of --instruments"),
+        (("--engines", "1,2"), "engines is 2; allowed is at most 1, the number of --instruments"),
         (("--subscribers", "0,8,8"), "--subscribers has 8 twice"),
         (("--gateways", "1,4", "--json"), "--json prints the record of one search"),
     ],
