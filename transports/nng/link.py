@@ -188,30 +188,39 @@ class NngLink(Link):
                 pipe.close()
 
     def _judge(self) -> None:
-        """Admit the pipe of the message that waits for judgement if it is the token; else refuse the pipe."""
-        text = np.zeros(len(self._greeting), np.uint8)
-        size, number = messages.take_message(self.numbers, text)
+        """Judge the pipe of the message that waits: admit it, or refuse it. The message of an admitted pipe stays.
+
+        A connector admits the pipe of the first message: NNG may hand the message over before it reports the pipe. A
+        listener admits a pipe whose message is the token, and the message goes.
+        """
         self._take_news()
+        number = int(messages.pipe_of_message(self.numbers))
+        if not self._listens and not self._had_peers:
+            self._set_admitted([number])
+        if number in self._admitted:
+            return  # a frame, for the next `receive`
+        text = np.zeros(len(self._greeting), np.uint8)
+        size, _ = messages.take_message(self.numbers, text)
         if number in self._gone:
             return  # the last message of a peer that was admitted and has left
-        if not self._listens and self._had_peers:
+        if not self._listens:
             return  # a connector has one peer; this came over a later pipe, and the link is over
         is_token = size == len(text) and text.tobytes() == self._greeting
         if self._address.fan_in:
             has_room = len(self._admitted) < messages.MOST_PIPES
         else:
             has_room = not self._had_peers
-        if self._listens and is_token and has_room:
-            self._candidates.pop(int(number), None)
-            self._set_admitted([*self._admitted, int(number)])
+        if is_token and has_room:
+            self._candidates.pop(number, None)
+            self._set_admitted([*self._admitted, number])
         else:
-            self._refuse(int(number))
+            self._refuse(number)
 
     def receive(self, batch: FrameBatch) -> int:
         before = batch.count
         self._take_news()
         self._receive(batch)
-        while self.numbers[messages.MESSAGE]:
+        while self.numbers[messages.MESSAGE] and batch.has_room(batch.largest_frame):
             self._judge()
             self._receive(batch)
         self._take_counts()

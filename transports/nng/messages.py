@@ -4,7 +4,7 @@ pynng owns the sockets: it listens, dials and reports connections. Python runs o
 message.
 
 NNG calls a connection a pipe. A message of a pipe that is not admitted is kept (`numbers[MESSAGE]`), so that Python can
-check whether it is the peer's handshake.
+check whether it is the peer's handshake; if Python admits the pipe, the next call receives the message.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ ERROR = 2
 TOO_LONG = 3
 """Frames that were dropped because they were longer than a batch's largest."""
 MESSAGE = 4
-"""The address of a message that waits for Python's judgement; 0 if there is none."""
+"""The address of a message that is kept for Python, which judges its pipe; 0 if there is none."""
 BYTES_SENT = 5
 """Bytes of all frames that NNG took."""
 FRAMES_SENT = 6
@@ -117,16 +117,14 @@ def _note_error(numbers: Longs, error: int) -> None:
 @njit(cache=True, nogil=True)
 def receive_frames(numbers: Longs, buffer: Bytes, offsets: Longs, count: int, largest: int) -> int:
     """Append the frames that have come to a batch's arrays; returns the batch's new count."""
-    if numbers[MESSAGE]:  # an earlier call kept it, and Python has not checked it yet
-        numbers[NOTICE] = 1
-        return count
     end = offsets[count]
     while count + 1 < len(offsets) and end + largest <= len(buffer):
-        error = _receive(numbers[SOCKET], numbers[MESSAGE:].ctypes, NONBLOCK)
-        if error:
-            numbers[MESSAGE] = 0
-            _note_error(numbers, error)
-            break
+        if numbers[MESSAGE] == 0:
+            error = _receive(numbers[SOCKET], numbers[MESSAGE:].ctypes, NONBLOCK)
+            if error:
+                numbers[MESSAGE] = 0
+                _note_error(numbers, error)
+                break
         message = numbers[MESSAGE]
         if not _is_admitted(numbers, _pipe_of(message)):
             numbers[NOTICE] = 1
@@ -179,7 +177,13 @@ def send_to_each(numbers: Longs, buffer: Bytes, begin: int, size: int) -> None:
             numbers[FRAMES_SENT] += 1
 
 
-# With a signature, this is compiled at import: a call to warm it up would need a message.
+# With a signature, these two are compiled at import: a call to warm them up would need a message.
+@njit((types.int64[::1],), cache=True, nogil=True)
+def pipe_of_message(numbers: Longs) -> int:
+    """The number of the pipe of the message that is kept."""
+    return _pipe_of(numbers[MESSAGE])
+
+
 @njit((types.int64[::1], types.uint8[::1]), cache=True, nogil=True)
 def take_message(numbers: Longs, into: Bytes) -> tuple[int, int]:
     """Take the message that waits for judgement: copy its bytes, as many as `into` holds, and forget it.

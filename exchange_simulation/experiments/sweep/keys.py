@@ -14,6 +14,7 @@ from exchange.load_shape import LoadShape
 from exchange.settings import RunSettings
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.option_table import TABLE
+from transports.registry import known_schemes
 
 SINGLE_RUN_KEYS = {"record", "capture", "journal", "sync", "recover", "standby"}
 """Keys that no sweep takes: these settings keep files or add latency, and runs that recovered are not compared."""
@@ -92,6 +93,13 @@ def key_of(name: str, where: str) -> Key:
         why = "it keeps files, or costs time that a trial would measure"
         raise UserError(f"{where}: {name} is for a run by itself: {why}")
     if name not in keys():
+        schemes = known_schemes(lambda transport, _: name in transport.options)
+        if schemes:
+            scheme = schemes[0]
+            raise UserError(
+                f"{where}: {name} is an option of a transport's URL: name a transport for each of its values, as in "
+                f"--transports '{scheme},{scheme}?{name}=...'"
+            )
         raise UserError(f"{where}: {name!r} is not known{nearest(name, keys())}")
     return keys()[name]
 

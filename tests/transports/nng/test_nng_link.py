@@ -38,6 +38,18 @@ def test_what_send_took_leaves_before_the_socket_is_closed() -> None:
     assert list(received) == sent
 
 
+def test_a_frame_that_comes_before_the_report_of_its_pipe_is_received(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: a connector took the first frame for that of a stranger, and closed its only pipe."""
+    late: list[tuple[nng_link.PipeNews, pynng.Pipe]] = []
+    report = nng_link.PipeNews.add
+    monkeypatch.setattr(nng_link.PipeNews, "add", lambda news, pipe: late.append((news, pipe)))
+    with joined(URL) as (listener, connector):
+        for news, pipe in late:
+            report(news, pipe)
+        assert list(carry(listener, connector, FrameBatch.of(b"after the report"))) == [b"after the report"]
+        assert connector.refused == listener.refused == 0
+
+
 def test_a_listener_with_many_peers_loses_no_frame_however_slow_a_peer_is() -> None:
     """NNG drops a frame for a peer whose queue of two is full."""
     sent = [number.to_bytes(4, "little") * 2500 for number in range(3000)]

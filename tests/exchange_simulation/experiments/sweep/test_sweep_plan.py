@@ -131,6 +131,11 @@ def test_a_written_plan_is_read_as_it_was(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("[vary]\npakcing = [1]", "[vary]: 'pakcing' is not known: did you mean packing?"),
+        (
+            "[vary]\nbusy_wait = ['none', 'short']",
+            "[vary]: busy_wait is an option of a transport's URL: name a transport for each of its values, as in "
+            "--transports 'amqp,amqp?busy_wait=...'",
+        ),
         ("[run]\nrecord = true", "[run]: record is for a run by itself"),
         ("repeat = 3", "'repeat' is not known: did you mean repeats?"),
         ('repeats = "3"', "repeats is '3'; it takes a whole number"),
