@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 HELD = "held"
 MISSED = "missed"
@@ -49,8 +49,8 @@ class GateReport:
     notes: Sequence[str] = ()
     """Sentences of caution: noise, and why a comparison with a baseline is weak."""
     table: GateTable | None = None
-    seconds: float = field(default=0.0)
-    """How long the measurement took."""
+    seconds: float | None = None
+    """How long the measurement took; None if its record does not say so."""
 
     @property
     def is_missed(self) -> bool:

@@ -53,7 +53,7 @@ def run_report(folder: str, record: Record, headline: str, objectives: Sequence[
         checks=[_check(objective, record, noise) for objective in objectives],
         notes=[*record["reasons"], *([noise] if noise else [])],
         table=_table(record),
-        seconds=record.get("duration_s") or 0.0,
+        seconds=record.get("duration_s"),
     )
 
 

@@ -46,8 +46,11 @@ class MinutesTable:
 
 
 def minutes_of(folder: RunFolder) -> list[RunMinute]:
-    """Return the run's whole minutes; none if there are fewer than LEAST_MINUTES."""
-    number_of_minutes = int(length_s(folder) // MINUTE_S)
+    """Return the run's whole minutes; none if there are fewer than LEAST_MINUTES.
+
+    The last order of ten minutes is due a period before they are over, so the length is rounded to a second.
+    """
+    number_of_minutes = round(length_s(folder)) // MINUTE_S
     if number_of_minutes < LEAST_MINUTES:
         return []
     clock = completion_clock(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -38,6 +39,14 @@ def test_junit_has_a_case_for_each_condition(tmp_path: Path) -> None:
     assert skipped is not None
     assert skipped.attrib["message"] == "too noisy to say"
     assert "others took 20%" in (suite.findtext("system-out") or "")
+
+
+def test_junit_names_a_time_only_if_it_is_known(tmp_path: Path) -> None:
+    """Regression: a comparison, whose record has no length, was said to have taken 0.000 s."""
+    with_time = ElementTree.parse(write_junit(tmp_path / "known.xml", REPORT)).getroot()
+    without = ElementTree.parse(write_junit(tmp_path / "unknown.xml", replace(REPORT, seconds=None))).getroot()
+    assert with_time.attrib["time"] == "2.500"
+    assert "time" not in without.attrib
 
 
 def test_markdown_has_the_answer_the_conditions_and_the_figures() -> None:

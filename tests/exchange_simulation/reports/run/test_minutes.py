@@ -56,6 +56,13 @@ def test_a_run_of_less_than_ten_minutes_has_no_minutes(capsys: pytest.CaptureFix
     assert capsys.readouterr().out == ""
 
 
+def test_ten_minutes_are_whole_although_the_last_order_is_answered_before_they_are_over():
+    """Regression: `--rate 2000 --duration 10m` lasts 599.9995 s, and had neither minutes nor a verdict."""
+    folder = soaked(10)
+    folder.run["duration_s"] = 599.9995
+    assert [minute.number for minute in minutes_of(folder)] == list(range(10))
+
+
 def test_nothing_grows_where_figures_only_vary():
     verdict = growth_verdict(minutes_of(soaked(30)))
     assert verdict.endswith("neither completion p50, p99 nor any component's memory was found to grow.")
