@@ -6,13 +6,8 @@ import click
 
 from exchange_simulation.cli.command import Command
 from exchange_simulation.launching.option_types import Listed, Scheme
-from exchange_simulation.launching.options import json_option, refused_option, results_option
+from exchange_simulation.launching.options import json_option, options_for, results_option
 from exchange_simulation.launching.typed_settings import was_typed
-
-NO_HOSTS = (
-    "faults are injected into processes, sockets and the network of this host: emulate the network with -- --network, "
-    "or measure over several hosts with exchange run --hosts"
-)
 
 
 @click.command(cls=Command)
@@ -45,7 +40,7 @@ NO_HOSTS = (
     "--quick", is_flag=True, help="Shorter runs, and one guarantee, confirmed, unless --delivery names others."
 )
 @click.option("--list", "listing", is_flag=True, help="List the faults, and run nothing.")
-@refused_option("--hosts", NO_HOSTS)
+@options_for("hosts")
 @results_option
 @click.option("--name", help="The folder in DIR.  [default: time and command]")
 @json_option
@@ -56,6 +51,7 @@ def command(
     faults: list[str],
     quick: bool,
     listing: bool,
+    hosts: str | None,
     results: str,
     name: str | None,
     as_json: bool,
@@ -71,6 +67,7 @@ def command(
     \b
     exchange faults --list                    # the faults, and what each does
     exchange faults --quick -- --recover      # options behind -- are those of every run
+    exchange faults --hosts hosts.toml --faults engine-kill -- --insecure
     """
     from exchange_simulation.experiments.faults.injection import FAULTS
     from exchange_simulation.experiments.faults.load import FaultLoad
@@ -87,9 +84,8 @@ def command(
         deliveries = ["confirmed"]
     if faults == ["all"]:
         faults = list(FAULTS)
-    for word in run_options:
-        if word.partition("=")[0] == "--hosts":
-            raise click.UsageError(f"-- --hosts: {NO_HOSTS}")
+    if hosts is not None:
+        run_options = ("--hosts", hosts, *run_options)
     load = FaultLoad(seconds=4.0, timeout_s=2.0, fault_s=1.5, lasts_s=1.0) if quick else FaultLoad()
     plan = planned(transports, deliveries, faults, load, run_options)
     raise SystemExit(run_matrix(plan, results, name, as_json))

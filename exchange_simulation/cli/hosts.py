@@ -181,8 +181,17 @@ def _start_broker(asked: dict[str, Any], processes: ProcessGroup, until_end: con
     return {"url": running.url, "environment": dict(running.environment)}
 
 
+@command.command("roles", hidden=True)
+def roles() -> None:
+    """Fork roles of a benchmark for a launcher on another host, over stdin and stdout."""
+    from exchange_simulation.messaging.hosts.role_server import serve_roles
+
+    serve_roles()
+
+
 @command.command("relay", hidden=True)
-def relay() -> None:
+@click.argument("component", required=False)
+def relay(component: str | None) -> None:  # noqa: ARG001 - the name is for lists of processes
     """Start a component for a launcher on another host, and pass lines between the two."""
     from exchange_simulation.launching.hosts.relay import relay_component
 

@@ -158,6 +158,14 @@ NEEDS_OF_BENCHMARKS = (
     ),
 )
 """Conditions of every benchmark that has the option."""
+NEEDS_OF_HOSTS = (
+    Need(
+        parameter="insecure",
+        is_met=lambda parameters: parameters["hosts"] is not None,
+        words="is for roles on several hosts: give --hosts too",
+    ),
+)
+"""Conditions of every benchmark, and of the suite."""
 
 
 def refuse_idle_options(ctx: click.Context) -> None:
@@ -198,7 +206,12 @@ def needs_of(words: tuple[str, ...], command: click.Command) -> tuple[Need, ...]
     """Return the needs of the options of the command that these words call."""
     parameters = {param.name for param in command.params}
     is_benchmark = {"seconds", "rates", "quick"} <= parameters
-    return (*NEEDS.get(" ".join(words), ()), *(NEEDS_OF_BENCHMARKS if is_benchmark else ()))
+    needs = list(NEEDS.get(" ".join(words), ()))
+    if is_benchmark:
+        needs += NEEDS_OF_BENCHMARKS
+    if words[:1] == ("bench",) and "hosts" in parameters:
+        needs += NEEDS_OF_HOSTS
+    return tuple(needs)
 
 
 def _was_typed(ctx: click.Context, param: click.Parameter) -> bool:

@@ -15,9 +15,11 @@ import click
 from exchange_simulation.cli.standard_output import standard_output
 from exchange_simulation.launching.interrupts import (
     BY_SIGNAL,
+    ENDING_SIGNALS,
     SignalReceived,
     ended_as_by_ctrl_c,
     interruption_noted,
+    on_signals,
 )
 
 SECTIONS = {
@@ -98,6 +100,7 @@ class Subcommands(LoadingGroup):
         try:
             return self._invoke(ctx)
         except KeyboardInterrupt as error:
+            _ignore_further_signals()
             click.echo("interrupted", err=True)
             number = error.number if isinstance(error, SignalReceived) else signal.SIGINT
             raise SystemExit(_exit_code(ctx, otherwise=BY_SIGNAL + number)) from error
@@ -145,6 +148,12 @@ class Subcommands(LoadingGroup):
         for section, commands in SECTIONS.items():
             with formatter.section(section):
                 formatter.write_dl([(f"{name:<{width}}", about) for name, about in commands.items()])
+
+
+def _ignore_further_signals() -> None:
+    """Let no second signal raise where the exit code of the first one is already chosen: click would make it 1."""
+    if threading.current_thread() is threading.main_thread():
+        on_signals(ENDING_SIGNALS, lambda *_: None)
 
 
 def _is_interrupted(ctx: click.Context) -> bool:

@@ -151,12 +151,13 @@ class ProcessGroup:
             _send(self.children[name], orjson.dumps(known or {}))
 
     def signal(self, name: str, number: int = signal.SIGTERM) -> None:
-        """Send a signal, and SIGCONT after it: a stopped process cannot handle the signal."""
+        """Send a signal; after any but SIGSTOP send SIGCONT too, since a stopped process cannot handle the signal."""
         if self.is_relayed(name):
             _send(self.children[name], orjson.dumps({"signal": number}))
         elif self.children[name].poll() is None:
             self.children[name].send_signal(number)
-            self.children[name].send_signal(signal.SIGCONT)
+            if number != signal.SIGSTOP:
+                self.children[name].send_signal(signal.SIGCONT)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

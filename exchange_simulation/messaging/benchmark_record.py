@@ -21,7 +21,7 @@ from exchange_simulation.messaging.cell_turns import measure_in_turns
 from exchange_simulation.messaging.earlier import TIMES_LONGER, earlier_tries
 from exchange_simulation.messaging.measurements import Measurements
 from exchange_simulation.messaging.point import Settings
-from exchange_simulation.messaging.setup import BenchmarkPlan, check_cells, plan_of
+from exchange_simulation.messaging.setup import BenchmarkPlan, check_cells, check_hosts, plan_of
 from exchange_simulation.messaging.setups import Setups
 from exchange_simulation.repeats.noise_rule import RedoRule
 from exchange_simulation.reports.formats.times import duration_in_words
@@ -84,6 +84,7 @@ def measure_benchmark(
     repeats = settings["repeats"]
     rule = RedoRule.of_plan(repeats * len(plan.cells)) if settings["redo_noisy"] else None
     measurements = Measurements(list(plan.cells), rule)
+    check_hosts(benchmark, plan.cells, settings)
     earlier_s = 0.0
     if earlier is not None:
         _take_over(measurements, earlier)
@@ -93,12 +94,14 @@ def measure_benchmark(
     _announce(benchmark, plan, check_cells(benchmark, plan.cells), repeats, rule)
 
     def record() -> Record:
+        hosts = setups.hosts
         return {
             **head,
             **measurements.record(),
             "left_out": plan.left_out,
             "settings": settings_given(settings),
             "networks": setups.facts,
+            **({"hosts": hosts} if hosts else {}),
             "duration_s": earlier_s + time.monotonic() - began_s,
         }
 

@@ -231,7 +231,7 @@ class Consume:
     def __call__(self, session: Session) -> RoleResult:
         from exchange_simulation.messaging.payload import Receipt
 
-        receipt = Receipt(self.size)
+        receipt = Receipt(self.size, clock_ahead_ns=session.clock_ahead_ns)
         result = RoleResult()
         try:
             result.first_ns = _take(session, receipt, until=1, batch=receipt.empty_batch(1))
@@ -307,7 +307,7 @@ class ConsumeShared:
     def __call__(self, session: Session) -> RoleResult:
         from exchange_simulation.messaging.payload import MessageSource, Receipt
 
-        receipt = Receipt(self.size, self.publishers)
+        receipt = Receipt(self.size, self.publishers, session.clock_ahead_ns)
         result = RoleResult()
         out: Outbound | None = None
         if self.count:

@@ -21,6 +21,7 @@ from exchange_simulation.launching.record.status import sockets_differ
 from exchange_simulation.launching.transport_settings import runs_in_one_process
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell, Figures
+from exchange_simulation.messaging.hosts.role_host import RoleElsewhere
 from exchange_simulation.messaging.machine import Reading, figures_of, read, read_every_second, seconds_of
 from exchange_simulation.messaging.role_process import Forked, Threaded, fork, start_thread
 from exchange_simulation.messaging.roles import Role, RoleResult
@@ -77,7 +78,7 @@ class Launcher:
         assert len(self._roles) == len(roles)
         self._setup = setup
         self._in_threads = in_threads
-        self._members: dict[str, Forked | Threaded] = {}
+        self._members: dict[str, Forked | Threaded | RoleElsewhere] = {}
         self._results: dict[str, RoleResult] = {}
         self._progress: dict[str, int] = {}
         self._told_to_stop: set[str] = set()
@@ -85,12 +86,19 @@ class Launcher:
 
     def __enter__(self) -> Launcher:
         for name, role in self._roles.items():
-            settle = partial(self._setup.settle, role)
-            if self._in_threads:
-                self._members[name] = start_thread(role, self._patience_s, settle)
-            else:
-                self._members[name] = fork(role, self._patience_s, self._setup.group, settle)
+            self._members[name] = self._started(role)
         return self
+
+    def _started(self, role: Role) -> Forked | Threaded | RoleElsewhere:
+        """Start a role on its host, or here as a process or a thread."""
+        if self._setup.hosts:
+            elsewhere = self._setup.hosts.start(role, self._patience_s)
+            if elsewhere:
+                return elsewhere
+        settle = partial(self._setup.settle, role)
+        if self._in_threads:
+            return start_thread(role, self._patience_s, settle)
+        return fork(role, self._patience_s, self._setup.group, settle)
 
     def play(self, on_start: Callable[[], None], on_end: Callable[[], None], on_count: OnCount) -> CellOutcome:
         """Start all roles once they are ready, and follow them until each has a result.
@@ -121,7 +129,7 @@ class Launcher:
         for name in names:
             member = self._members[name]
             try:
-                member.pipe.send((word,))
+                member.tell(word)
             except OSError as error:
                 raise RoleLost(f"the {name} {member.how_it_ended()}") from error
 
@@ -131,7 +139,7 @@ class Launcher:
         until_s = time.monotonic() + READY_S
         while waiting:
             words = self._hear(waiting, until_s - time.monotonic())
-            if not words:
+            if not words and time.monotonic() > until_s:
                 raise RoleLost(f"the {min(waiting)} was not ready within {READY_S:g} s")
             waiting -= words.keys()
 
@@ -183,22 +191,34 @@ class Launcher:
     def _hear(self, names: set[str], longest_s: float) -> dict[str, tuple[Any, ...]]:
         """Wait until a role sends a word; returns a word of each role that sent one, by the role's name.
 
-        RoleLost if a role is gone; UserError if a role cannot begin.
+        There may be no words, also before `longest_s` is over. RoleLost if a role is gone; UserError if a role cannot
+        begin.
         """
-        names_by_pipe: dict[Any, str] = {self._members[name].pipe: name for name in names}
-        with interruptible():
-            readable = wait(list(names_by_pipe), max(longest_s, 0))
-        words: dict[str, tuple[Any, ...]] = {}
-        for pipe in readable:
-            name = names_by_pipe[pipe]
-            words[name] = self._word(name, pipe)
-        return words
+        if not self._with_words(names):
+            self._read(names, longest_s)
+        return {name: self._word(name) for name in self._with_words(names)}
 
-    def _word(self, name: str, pipe: Any) -> tuple[Any, ...]:
-        """Read a word from a role's pipe. RoleLost, UserError."""
+    def _with_words(self, names: set[str]) -> list[str]:
+        return [name for name in names if self._members[name].has_words]
+
+    def _read(self, names: set[str], longest_s: float) -> None:
+        """Wait until one of these roles sends something, and read what is there.
+
+        Roles on another host share a source: what comes may be a word of another role, or a part of a word.
+        """
+        members_by_source: dict[Any, Forked | Threaded | RoleElsewhere] = {}
+        for name in names:
+            members_by_source[self._members[name].source] = self._members[name]
+        with interruptible():
+            readable = wait(list(members_by_source), max(longest_s, 0))
+        for source in readable:
+            members_by_source[source].read()
+
+    def _word(self, name: str) -> tuple[Any, ...]:
+        """Return a role's next word. RoleLost, UserError."""
         try:
-            word: tuple[Any, ...] = pipe.recv()
-        except (EOFError, OSError) as error:
+            word = self._members[name].hear()
+        except EOFError as error:
             raise RoleLost(f"the {name} {self._members[name].how_it_ended()}") from error
         match word:
             case ("failed", sentence, True):
@@ -233,37 +253,51 @@ def measure(benchmark: BenchmarkDefinition, cell: Cell, setup: Setup) -> Record:
     usage_at_start: list[ServerUsage] = []
     usage_at_end: list[ServerUsage] = []
     broker_sockets: list[dict[str, Any]] = []
+    hosts: list[Record] = []
 
     def on_start() -> None:
         for server in servers:
             usage_at_start.append(usage_of(server))
             if cell.settings.get("nagle"):  # the sockets are read now, since they are gone once the roles have ended
                 broker_sockets.extend(setup.accepted(server))
+        if setup.hosts:
+            setup.hosts.clock_starts()
         if machine:
             machine[:] = [read(partial(_rss_bytes, servers))]  # drops the readings while links were opened
         noise.clock_starts()
 
     def on_end() -> None:
         usage_at_end.extend(map(usage_of, servers))
-        noise.clock_stops([server.facts()["pid"] for server in servers])
+        pids = [server.facts()["pid"] for server in servers]
+        if setup.hosts:
+            pids += setup.hosts.pids_here()
+            hosts.extend(setup.hosts.after_measurement())
+        noise.clock_stops(pids)
 
     with setup.links(cell.transport, brokers=cell.brokers) as links:
         roles = benchmark.roles(cell, links)
+        if setup.hosts:
+            roles = setup.hosts.placed(roles)
         benchmark.prepare(cell, roles)
         with (
             Launcher(roles, setup, runs_in_one_process(cell.transport), cell.settings["timeout_s"]) as launcher,
             progress_of(f"{benchmark.name}, {cell}", roles) as on_count,
             benchmark.around_roles(cell, roles, servers[0] if servers else None),
             read_every_second(partial(_rss_bytes, servers))
-            if benchmark.plots_over_time and has_proc()
+            if benchmark.plots_over_time and has_proc() and setup.sees_all_roles
             else contextlib.nullcontext() as machine,
         ):
             outcome = launcher.play(on_start, on_end, on_count)
     broker_usage = _usage_between(usage_at_start, usage_at_end)
     usage_of_ours = {name: result.usage for name, result in outcome.results.items()}
+    if setup.hosts:
+        outcome.results = setup.hosts.by_launchers_clock(roles, outcome.results)
+        usage_of_ours = setup.hosts.on_this_machine(roles, usage_of_ours)
     if broker_usage:
         usage_of_ours["broker"] = broker_usage
+    further = {"hosts": hosts} if hosts else {}
     return {
+        **further,
         **_judged(benchmark, cell, outcome, broker_sockets, machine),
         "roles": {name: _as_record(result) for name, result in outcome.results.items()},
         "broker": broker_usage,

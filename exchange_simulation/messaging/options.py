@@ -17,7 +17,7 @@ from exchange_simulation.launching.option_types import Count, Cpus, Listed, Nagl
 from exchange_simulation.launching.options import (
     broker_options,
     json_option,
-    refused_option,
+    options_for,
     results_option,
     together,
 )
@@ -173,11 +173,7 @@ COUNT = click.Option(
     help="Messages of each cell.  [default: fewer of large ones, and over a broker]",
 )
 SAMPLE_SECONDS = Seconds(0.01, 3600)
-no_hosts_option = refused_option(
-    "--hosts",
-    "roles of a benchmark are forks of this command, which cannot leave this host: start each role on its host with "
-    "exchange bench role, or measure orders over several hosts with exchange run --hosts",
-)
+hosts_options = options_for("hosts", "insecure")
 timeout_option = click.option(
     "--timeout",
     "timeout_s",
@@ -248,7 +244,7 @@ def parameters(benchmark: BenchmarkDefinition | None) -> list[click.Parameter]:
             networks_option,
             nagle_option,
             cpus_option,
-            no_hosts_option,
+            hosts_options,
             results_option,
             click.option("--name", help="The folder in DIR.  [default: time and benchmark]"),
             json_option,

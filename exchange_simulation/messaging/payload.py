@@ -186,8 +186,10 @@ class MessageSource:
 class Receipt:
     """Checks and counts the messages of one receiver; all messages have one size."""
 
-    def __init__(self, size: int, publishers: int = 1) -> None:
+    def __init__(self, size: int, publishers: int = 1, clock_ahead_ns: int = 0) -> None:
+        """`clock_ahead_ns` is the receiver's clock minus that of the publishers, whose stamps the messages have."""
         self.size = size
+        self._clock_ahead_ns = clock_ahead_ns
         self.came_ns = 0
         self._state: Longs = np.zeros(_STATE_SIZE, np.int64)
         self._state[_MIN_NS] = np.iinfo(np.int64).max
@@ -197,7 +199,17 @@ class Receipt:
     def add(self, batch: FrameBatch, now_ns: int) -> None:
         """Check a batch that had come at `now_ns`; adds this time to `came_ns` for each frame."""
         self.came_ns += now_ns * batch.count
-        _check(batch.buffer, batch.offsets, batch.count, self.size, now_ns, self._state, self._lasts, self._buckets)
+        publishers_now_ns = now_ns - self._clock_ahead_ns
+        _check(
+            batch.buffer,
+            batch.offsets,
+            batch.count,
+            self.size,
+            publishers_now_ns,
+            self._state,
+            self._lasts,
+            self._buckets,
+        )
 
     def empty_batch(self, frames: int | None = None) -> FrameBatch:
         """A batch to receive into; a longer message than `size` is junk."""

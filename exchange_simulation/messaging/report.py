@@ -28,8 +28,9 @@ from exchange_simulation.reports.comparison.answer import answers, headline, oth
 from exchange_simulation.reports.comparison.ratio_plot import ratio_plot
 from exchange_simulation.reports.comparison.sentences import how_tested, sureness
 from exchange_simulation.reports.comparison.table import show_ratios
-from exchange_simulation.reports.formats.numbers import ABSENT, number_text
+from exchange_simulation.reports.formats.numbers import ABSENT, number_text, whole_number
 from exchange_simulation.reports.report import ReportOptions, outcome_line, print_report, write_html
+from exchange_simulation.reports.run.hosts import host_sentences
 from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal, warning
 
 PAGE = "bench.html"
@@ -247,10 +248,11 @@ def _show_reasons(status: str, reasons: Sequence[str]) -> None:
 
 
 def _sentences(record: Mapping[str, Any]) -> list[str]:
-    """Return sentences: the summary without the headline, the points that did not keep their rate, and the networks."""
+    """Return sentences: the summary without the headline, points that did not keep their rate, networks, and hosts."""
     headline_sentence = _headline(record)
     summary = [sentence for sentence in _summary(record) if sentence != headline_sentence]
-    return [*summary, *_saturated(record["rows"]), *_networks_in_words(record.get("networks", ()))]
+    networks = _networks_in_words(record.get("networks", ()))
+    return [*summary, *_saturated(record["rows"]), *networks, *host_sentences(record), *_clocks_in_words(record)]
 
 
 def _summary(record: Mapping[str, Any]) -> Sequence[str]:
@@ -258,6 +260,17 @@ def _summary(record: Mapping[str, Any]) -> Sequence[str]:
     if "parts" in record:
         return ()
     return benchmark_of(record["benchmark"]).summary_sentences(record["rows"])
+
+
+def _clocks_in_words(record: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a sentence on the bound of times one way if publishers and consumers have the clocks of two machines."""
+    bounds_us = []
+    for row in record["rows"]:
+        for repeat in row["repeats"]:
+            bounds_us += [host["clock_bound_us"] for host in repeat.get("hosts", ()) if "clock_bound_us" in host]
+    bound_us = max(bounds_us, default=0.0)
+    if bound_us:
+        yield f"times one way are between the clocks of two machines, each time +- {whole_number(bound_us)} us"
 
 
 def _networks_in_words(networks: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -23,8 +23,9 @@ import signal
 import threading
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn, TypeAlias
@@ -60,7 +61,7 @@ def _play(role: Role, launcher: PipeEnd, patience_s: float, in_thread: bool) -> 
         if launcher.recv() != ("start",):
             return
         launcher.send(("at work",))
-        session = Session(links, launcher, patience_s, role.is_patient)
+        session = Session(links, launcher, patience_s, role.is_patient, role.clock_ahead_ns)
         start = ResourceUsage.now(in_thread)
         result = role.task(session)
         result.usage = ResourceUsage.now(in_thread).since(start)
@@ -86,10 +87,46 @@ def _linger(links: list[Link], launcher: PipeEnd) -> None:
 
 
 @dataclass
-class Forked:
-    """A role's process, and the launcher's end of the pipe to it."""
+class Piped:
+    """A role at the other end of a pipe, as the launcher follows it."""
 
     pipe: PipeEnd
+    words: deque[tuple[Any, ...]] = field(default_factory=deque, init=False)
+    """The words that were read and not heard yet."""
+    has_ended: bool = field(default=False, init=False)
+
+    @property
+    def source(self) -> PipeEnd:
+        """What `multiprocessing.connection.wait` waits for before `read`."""
+        return self.pipe
+
+    @property
+    def has_words(self) -> bool:
+        """True if `hear` returns, or raises, at once."""
+        return bool(self.words) or self.has_ended
+
+    def read(self) -> None:
+        """Read the role's next word from the pipe."""
+        try:
+            self.words.append(self.pipe.recv())
+        except (EOFError, OSError):
+            self.has_ended = True
+
+    def tell(self, word: str) -> None:
+        """Send the role a word. OSError if it has ended."""
+        self.pipe.send((word,))
+
+    def hear(self) -> tuple[Any, ...]:
+        """Return the role's next word. EOFError if it has ended."""
+        if not self.words:
+            raise EOFError
+        return self.words.popleft()
+
+
+@dataclass
+class Forked(Piped):
+    """A role's process, and the launcher's end of the pipe to it."""
+
     pid: int
 
     def how_it_ended(self) -> str:
@@ -162,10 +199,9 @@ def _open_descriptors() -> Iterable[int]:
 
 
 @dataclass
-class Threaded:
+class Threaded(Piped):
     """A role's thread, and the launcher's end of the pipe to it; for transports that stay within one process."""
 
-    pipe: PipeEnd
     thread: threading.Thread
 
     def how_it_ended(self) -> str:

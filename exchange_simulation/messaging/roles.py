@@ -109,6 +109,8 @@ class Role:
     shares: Sharing | None = None
     idles: bool = False
     """True for a role that receives nothing: it is stopped once all others have a result."""
+    clock_ahead_ns: int = 0
+    """The monotonic clock of the role's host minus that of the host of the roles that begin."""
 
     @property
     def is_patient(self) -> bool:
@@ -152,6 +154,13 @@ PUBLISHER = "publisher"
 CONSUMER = "consumer"
 """The host of all other roles."""
 HOSTS = (PUBLISHER, CONSUMER)
+
+
+def kind_of(role: Role) -> str:
+    """Return the host of a role."""
+    return PUBLISHER if role.begins else CONSUMER
+
+
 FindPlace = Callable[[str, Path, str], str]
 """Takes a kind of place, as `port`, a path for a place that is a file, and a host; returns a free place."""
 

@@ -29,13 +29,20 @@ class Session:
     """The links of a role. Calls that wait raise Silence if nothing came or went for `patience_s`."""
 
     def __init__(
-        self, links: list[Link], launcher: Connection[Any, Any], patience_s: float, until_stopped: bool = False
+        self,
+        links: list[Link],
+        launcher: Connection[Any, Any],
+        patience_s: float,
+        until_stopped: bool = False,
+        clock_ahead_ns: int = 0,
     ) -> None:
         """If `until_stopped`, a role that has waited too long gives up only once the launcher says stop.
 
-        The launcher sees whether any role makes progress.
+        The launcher sees whether any role makes progress. `clock_ahead_ns` is this process's clock minus that of the
+        publishers, which differ if the roles are on several hosts.
         """
         self.links = links
+        self.clock_ahead_ns = clock_ahead_ns
         self._until_stopped = until_stopped
         self._tick_ns = TICK_AMONG_DOZENS_NS if until_stopped else TICK_NS
         self._launcher = launcher

@@ -10,7 +10,6 @@ import gc
 import math
 import os
 import secrets
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +21,7 @@ from exchange.unique import unique
 from exchange.words import counted
 from exchange_simulation.launching.component import settle_down
 from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.hosts.checks import leaves_a_host
 from exchange_simulation.launching.launch.broker_watch import accepted_by
 from exchange_simulation.launching.launch.brokers import Brokers, broker_of_run
 from exchange_simulation.launching.launch.places import free_place
@@ -40,22 +40,17 @@ from exchange_simulation.messaging import round_trips
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell
 from exchange_simulation.messaging.flow import ceiling_per_s
-from exchange_simulation.messaging.payload import MessageSource, Receipt
-from exchange_simulation.messaging.point import LOCAL, Settings, brokers_of, in_each_network, size_in_words
-from exchange_simulation.messaging.roles import CONSUMER, HOSTS, PUBLISHER, Links, Role, check_descriptors, open_links
-from transports.base import Link, Pattern, PeerGone, TransportError, excuse_of
+from exchange_simulation.messaging.kernel_loading import load_at_no_broker, load_with_messages
+from exchange_simulation.messaging.point import LOCAL, Settings, brokers_of, in_each_network, networks_of, size_in_words
+from exchange_simulation.messaging.roles import CONSUMER, HOSTS, PUBLISHER, Links, Role, check_descriptors
+from transports.base import Pattern
 from transports.declaration import BrokerServer, RunningBroker
-from transports.registry import connect, has_broker, scheme_of, transport_of
+from transports.registry import has_broker, scheme_of, transport_of
 
 if TYPE_CHECKING:
     from exchange_simulation.launching.network.network import Network
+    from exchange_simulation.messaging.hosts.benchmark_hosts import BenchmarkHosts
 
-WARM_SIZE = 64
-"""Bytes of the messages that load the kernels."""
-WARM_S = 10.0
-"""The longest time that such a message may take."""
-UNUSED_ADDRESS = "127.0.0.1:1"
-"""An address at which nobody listens."""
 NEVER_TOO_FAST_PER_S = 100_000.0
 """Messages can always be made at rates below this."""
 
@@ -106,6 +101,7 @@ def plan_of(benchmark: BenchmarkDefinition, settings: Settings) -> BenchmarkPlan
         cells += cells_over_transport
     if not cells:
         raise UserError("; ".join(left_out))
+    _check_options_with_hosts(settings)
     _check_cpus(settings.get("cpus") or {})
     cells.sort(key=lambda cell: points.index(cell.point))  # a point over each transport, then the next point
     return BenchmarkPlan(cells, left_out)
@@ -121,7 +117,7 @@ def _check_cpus(cpus: Mapping[str, int]) -> None:
 
 def _why_unfit(cell: Cell) -> str | None:
     """A sentence if the transport cannot have the network, Nagle's algorithm or the brokers that were asked for."""
-    return _why_no_nagle(cell) or _why_no_network(cell) or _why_no_broker(cell)
+    return _why_no_nagle(cell) or _why_no_network(cell) or _why_no_hosts(cell) or _why_no_broker(cell)
 
 
 def _why_no_nagle(cell: Cell) -> str | None:
@@ -145,6 +141,35 @@ def _why_no_network(cell: Cell) -> str | None:
     if network != LOCAL and cell.point.get("preloaded"):
         return f"--network is {network}, where nothing can be preloaded"
     return None
+
+
+def _why_no_hosts(cell: Cell) -> str | None:
+    """A sentence if the transport cannot leave a host, or if something of the cell is possible on this host only."""
+    hosts = cell.settings.get("hosts")
+    if not hosts:
+        return None
+    scheme = scheme_of(cell.transport)
+    if runs_in_one_process(cell.transport) or not leaves_a_host(transport_of(scheme), scheme):
+        return f"--hosts is {hosts}, and this transport cannot leave a host: use {schemes_that_fit(leaves_a_host)}"
+    if cell.point.get("preloaded"):
+        return f"--hosts is {hosts}, where nothing can be preloaded"
+    if cell.brokers > 1:
+        return f"--hosts is {hosts}, with one broker, and --brokers is {cell.brokers}"
+    return None
+
+
+def _check_options_with_hosts(settings: Settings) -> None:
+    """UserError for an option that holds for this host only, beside --hosts."""
+    hosts = settings.get("hosts")
+    if not hosts:
+        return
+    reasons = {
+        "--network": tuple(networks_of(settings)) != (LOCAL,) and "it makes hosts of its own",
+        "--cpus": settings.get("cpus") and "it places roles on processors of this host",
+    }
+    for option, reason in reasons.items():
+        if reason:
+            raise UserError(f"--hosts is {hosts}; it does not go together with {option}: {reason}")
 
 
 def _why_no_broker(cell: Cell) -> str | None:
@@ -188,13 +213,25 @@ def check_cells(benchmark: BenchmarkDefinition, cells: Iterable[Cell]) -> list[i
     for cell in cells:
         _check_rate(cell)
         ports: list[str] = []
-        roles = len(benchmark.roles(cell, _links_that_count_ports(cell.transport, ports)))
+        roles = len(benchmark.roles(cell, _links_that_note_ports(cell.transport, ports)))
         who = counted(roles, "roles")
         if ports:
             who += f" and {counted(len(ports), 'ports')}"
         check_descriptors(roles + len(ports), f"{cell}: {who} need a descriptor each")
         counts.append(roles)
     return counts
+
+
+def check_hosts(benchmark: BenchmarkDefinition, cells: Sequence[Cell], settings: Settings) -> None:
+    """UserError if the roles of a cell cannot find each other on the hosts of --hosts, or are open to other hosts."""
+    if not settings.get("hosts"):
+        return
+    from exchange_simulation.messaging.hosts.benchmark_hosts import check_benchmark_hosts
+
+    listening: list[str] = []
+    for cell in cells:
+        benchmark.roles(cell, _links_that_note_ports(cell.transport, listening))
+    check_benchmark_hosts(settings, unique(cell.transport for cell in cells), set(listening))
 
 
 def _check_rate(cell: Cell) -> None:
@@ -209,12 +246,12 @@ def _check_rate(cell: Cell) -> None:
         )
 
 
-def _links_that_count_ports(transport: str, ports: list[str]) -> Links:
-    """Links that reserve no ports and are never opened; `ports` gets an entry for each port that they would need."""
+def _links_that_note_ports(transport: str, ports: list[str]) -> Links:
+    """Links that reserve no ports and are never opened; `ports` gets the host of each port that they would need."""
 
-    def find(kind: str, _path: Path, _host: str) -> str:
+    def find(kind: str, _path: Path, host: str) -> str:
         if kind == "port":
-            ports.append(kind)
+            ports.append(host)
         return "127.0.0.1:0"
 
     url = transport if "://" in transport else f"{scheme_of(transport)}://imagined"
@@ -247,15 +284,17 @@ class Setup:
         self._brokers_by_transport: dict[str, list[RunningBroker]] = {}
         """The brokers of the transports that have some."""
         self.network: Network | None = None
+        self.hosts: BenchmarkHosts | None = None
 
     def __enter__(self) -> Setup:
         with contextlib.ExitStack() as stack:
             self._processes = stack.enter_context(ProcessGroup())
             self.network = self._network_up(stack)
+            self.hosts = self._hosts_up(stack)
             brokers = stack.enter_context(Brokers(self._processes, self.network)) if self.network else self._brokers
             for transport in self._patterns:
                 if has_broker(transport):
-                    self._brokers_by_transport[transport] = self._brokers_of(transport, brokers)
+                    self._brokers_by_transport[transport] = self._brokers_of(transport, brokers, stack)
             if any(map(runs_in_one_process, self._patterns)):
                 stack.enter_context(interpreter_shared())
             for transport in self._patterns:
@@ -278,18 +317,27 @@ class Setup:
             hosts = (*HOSTS, "broker")
         return stack.enter_context(Network.up(profile, hosts, unshaped=(), process_group=self.group))
 
+    def _hosts_up(self, stack: contextlib.ExitStack) -> BenchmarkHosts | None:
+        """The hosts of --hosts, with what runs there; None if all roles are on this host."""
+        if not self._settings.get("hosts"):
+            return None
+        from exchange_simulation.messaging.hosts.benchmark_hosts import BenchmarkHosts
+
+        return stack.enter_context(BenchmarkHosts.up(self._settings, self._patterns, self._processes))
+
+    @property
+    def sees_all_roles(self) -> bool:
+        """Whether the counters of this machine have the work of all roles."""
+        return self.hosts is None or self.hosts.all_on_this_machine
+
     def _load(self, transport: str) -> None:
         """Load the kernels of the transport's links, by sending messages where that is possible."""
-        if self.network is not None and has_broker(transport):
-            source = MessageSource(WARM_SIZE)
-            source.fill(1, time.monotonic_ns())
-            Receipt(WARM_SIZE).add(source.batch, time.monotonic_ns())
-            _load_without_a_broker(scheme_of(transport), (Pattern.PAIR, *self._patterns[transport]))
+        is_broker_elsewhere = self.network is not None or self.hosts is not None
+        if is_broker_elsewhere and has_broker(transport):
+            load_at_no_broker(scheme_of(transport), self._patterns[transport])
             return
         with self.links(transport, is_local=True) as links:
-            _warm(links)
-            for pattern in self._patterns[transport]:
-                _load(links, pattern)
+            load_with_messages(links, self._patterns[transport])
 
     def settle(self, role: Role) -> None:
         """Move this process, or thread, to the host and the processor of the role that it plays."""
@@ -304,10 +352,12 @@ class Setup:
         """The broker's sockets, as the kernel reports them; empty if this process may not see them."""
         return accepted_by(server, "broker" not in self._nagle)
 
-    def _brokers_of(self, transport: str, brokers: Brokers) -> list[RunningBroker]:
+    def _brokers_of(self, transport: str, brokers: Brokers, stack: contextlib.ExitStack) -> list[RunningBroker]:
         """The brokers of a transport, as many as its cells have at most; private ones are started."""
         most = max(brokers_of(self._settings)) if "://" not in transport else 1
         settled = _settled(transport, self._settings)
+        if self.hosts:
+            return [self.hosts.broker_of(settled, number, stack) for number in range(1, most + 1)]
         return [broker_of_run(settled, brokers, number) for number in range(1, most + 1)]
 
     def servers(self, cell: Cell) -> list[BrokerServer]:
@@ -330,8 +380,13 @@ class Setup:
             shared = self._brokers_by_transport.get(transport, [])[:brokers]
             token = f"bench-{secrets.token_hex(6)}"
             network = None if is_local else self.network
+            hosts = None if is_local else self.hosts
+            if hosts:
+                stack.callback(hosts.release_ports)
 
             def find(kind: str, path: Path, host: str) -> str:
+                if hosts:
+                    return hosts.free_place(host, stack)
                 return free_place(kind, path, stack, network, host)
 
             links = Links(transport, token, self._processes.folder, find, self._nagle, shared)
@@ -363,50 +418,3 @@ def _check_transport(transport: str) -> None:
     check_server(transport)
     if "://" in transport and not has_broker(transport):
         raise UserError(f"--transport is {transport}; say {scheme} alone: a place is found for each link")
-
-
-def _warm(links: Links) -> None:
-    """Send a message and another one back in this process, which loads kernels and shows a mistake in an address."""
-    for one_way in (True, False):
-        listener_end, connector_end = links.pair(WARM_SIZE, one_way=one_way)
-        with contextlib.ExitStack() as stack:
-            listener, connector = open_links((listener_end, connector_end), stack)
-            for sender, receiver in ((connector, listener), (listener, connector)):
-                _send_one_message(sender, receiver)
-
-
-def _load(links: Links, pattern: Pattern) -> None:
-    """Open a link of the pattern, which loads its kernels before dozens of processes fork."""
-    key = ("warm",) if pattern is Pattern.TOPIC else ()
-    (listener_end,), connector_end = links.many(WARM_SIZE, pattern, (key,), key)
-    with contextlib.ExitStack() as stack:
-        open_links(
-            (connector_end, listener_end), stack
-        )  # the listener is closed first: the connector awaits its welcome
-
-
-def _load_without_a_broker(scheme: str, patterns: Iterable[Pattern]) -> None:
-    """Load the kernels by connecting where nobody listens, since this process cannot reach a broker in a network."""
-    for pattern in patterns:
-        with contextlib.suppress(TransportError):
-            connect(f"{scheme}://{UNUSED_ADDRESS}", "warm", time.monotonic_ns(), pattern, ("warm",)).close()
-
-
-def _send_one_message(sender: Link, receiver: Link) -> None:
-    """Send a message and receive it. PeerGone if it does not come within WARM_S."""
-    source = MessageSource(WARM_SIZE)
-    receipt = Receipt(WARM_SIZE)
-    batch = receipt.empty_batch()
-    sent = 0
-    until_s = time.monotonic() + WARM_S
-    source.fill(1, time.monotonic_ns())
-    while not receipt.received:
-        if time.monotonic() > until_s:
-            excuse = excuse_of((sender, receiver))
-            raise PeerGone(f"no message came through {receiver.url} within {WARM_S:g} s{excuse}")
-        if sent < source.batch.count:
-            sent = sender.send(source.batch, sent)
-        if receiver.receive(batch):
-            receipt.add(batch, time.monotonic_ns())
-        for link in (sender, receiver):
-            link.wait(time.monotonic_ns() + 1_000_000)

@@ -40,5 +40,10 @@ class Setups:
         """What was measured of each emulated network before the benchmark."""
         return [setup.network.facts for setup in self._by_network.values() if setup.network]
 
+    @property
+    def hosts(self) -> list[Record]:
+        """The hosts of --hosts with their facts; empty if all roles are on this host."""
+        return [facts for setup in self._by_network.values() if setup.hosts for facts in setup.hosts.facts()]
+
     def __exit__(self, *_: object) -> None:
         self._stack.close()

@@ -42,6 +42,8 @@ SHARED = (
     "network",
     "nagle",
     "cpus",
+    "hosts",
+    "insecure",
 )
 """Options of the suite that hold for every benchmark."""
 
@@ -69,8 +71,18 @@ def jobs_of_suite(settings: Settings) -> Iterator[SuiteJob]:
             settings_of_benchmark["transport"] = _transports_that_can(
                 benchmark, settings_of_benchmark, settings["transport"]
             )
-        if settings_of_benchmark["transport"]:
+        if settings.get("hosts") and not _leaves_this_host(benchmark, settings_of_benchmark):
+            say(f"{name}: left out, since its roles cannot leave this host")
+        elif settings_of_benchmark["transport"]:
             yield SuiteJob(benchmark, settings_of_benchmark)
+
+
+def _leaves_this_host(benchmark: BenchmarkDefinition, settings: Settings) -> bool:
+    """Return True if the benchmark supports a cell with its roles on the hosts of --hosts."""
+    cells = [
+        Cell(transport, point, settings) for transport in settings["transport"] for point in benchmark.points(settings)
+    ]
+    return any(not benchmark.why_unsupported(cell) for cell in cells)
 
 
 def _transports_that_can(

@@ -145,3 +145,46 @@ def test_ctrl_c_after_the_last_cell_leaves_a_complete_record_and_its_page(result
     (folder,) = results.iterdir()
     assert orjson.loads((folder / "bench.json").read_bytes())["status"] == "complete"
     assert (folder / "bench.html").exists()
+
+
+HANDLED_THEN_SIGNALLED = """
+import contextlib, importlib, signal
+
+module = importlib.import_module("exchange_simulation.cli.main")
+handled = module.ended_as_by_ctrl_c
+
+@contextlib.contextmanager
+def handled_then_signalled():
+    with handled() as noted:
+        signal.raise_signal(signal.{name})
+        yield noted
+
+module.ended_as_by_ctrl_c = handled_then_signalled
+module.main(["network", "list"])
+"""
+SIGNALLED_TWICE = """
+import importlib, signal
+import click
+from exchange_simulation.launching import interrupts
+
+interrupts.ONE_PRESS_S = -1.0
+module = importlib.import_module("exchange_simulation.cli.main")
+network = importlib.import_module("exchange_simulation.cli.network")
+echo = click.echo
+
+def echo_and_signal(*words, **options):
+    signal.raise_signal(signal.{name})
+    echo(*words, **options)
+
+click.echo = echo_and_signal
+module.main(["network", "list"])
+"""
+
+
+@pytest.mark.parametrize("program", [HANDLED_THEN_SIGNALLED, SIGNALLED_TWICE])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_the_exit_code_names_the_first_signal_from_the_first_handler_to_the_last_word(program: str, name: str) -> None:
+    words = [sys.executable, "-c", program.format(name=name)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 128 + signal.Signals[name], done.stderr
+    assert done.stderr == "interrupted\n"

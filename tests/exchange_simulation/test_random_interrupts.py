@@ -14,6 +14,7 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ LATE_S = 5.0
 HEEDED_WITHIN_S = 60.0
 RESULTS_OF_CASES = Path("build", "interrupts.jsonl")
 SERVED_S = 4.0
-"""The latest moment for commands that a signal ends."""
+"""The usual latest moment for commands that a signal ends."""
 ENDED_AS_ASKED = 0
 """The exit code of `serve` and of `spark live` after Ctrl-C, which is how a user ends them."""
 
@@ -56,6 +57,8 @@ class CommandCase:
     """The last bytes of the whole output."""
     ends_by_signal: bool = False
     """True if a signal is the ordinary end."""
+    served_s: float = SERVED_S
+    """The latest moment for a command that a signal ends."""
     needs_run: bool = False
     """True if the command reads a run, DIR/results/run."""
 
@@ -64,10 +67,29 @@ def measuring(words: str, record: str, page: str) -> CommandCase:
     return CommandCase((*words.split(), "--results", "DIR/results"), record, page)
 
 
+HOSTS = f"""
+[gateway]
+before = "env"
+address = "127.0.0.1"
+exchange = "{Path(sys.executable).with_name("exchange")}"
+
+[engine]
+before = "env PLACE=other"
+address = "127.0.0.1"
+exchange = "{Path(sys.executable).with_name("exchange")}"
+
+[reporter]
+address = "127.0.0.1"
+"""
+"""The hosts of a run: gateway and engine, each behind a command that reaches this machine."""
 TRIAL = "--repeats 2 --seconds 0.3 --no-spark --keep-noisy"
 CASES = {
     "run": measuring("run --rate 1000 --duration 1", "run.json", "report.html"),
     "run-recover": measuring("run --rate 1000 --duration 1 --recover", "run.json", "report.html"),
+    "run-soak": measuring("run --rate 500 --duration 3600", "run.json", "report.html"),
+    "run-subscribers": measuring("run --rate 1000 --duration 1 --subscribers 2", "run.json", "report.html"),
+    "run-network": measuring("run --rate 1000 --duration 1 --network veth", "run.json", "report.html"),
+    "run-hosts": measuring("run --rate 1000 --duration 1 --hosts DIR/hosts.toml --insecure", "run.json", "report.html"),
     "run-nats": measuring("run --rate 1000 --duration 1 --transport nats", "run.json", "report.html"),
     "run-amqp": measuring("run --rate 1000 --duration 1 --transport amqp", "run.json", "report.html"),
     "sweep": measuring(
@@ -88,8 +110,23 @@ CASES = {
     "bench": measuring(
         "bench de-spsc --transport zeromq --sizes 8 --count 1000 --repeats 100 --keep-noisy", "bench.json", "bench.html"
     ),
+    "bench-hosts": measuring(
+        "bench de-spsc --transport tcp --sizes 8 --count 1000 --repeats 100 --keep-noisy --hosts DIR/hosts.toml",
+        "bench.json",
+        "bench.html",
+    ),
+    "faults-hosts": measuring(
+        "faults --quick --transports tcp --faults engine-kill,gateway-stop --hosts DIR/hosts.toml",
+        "faults.json",
+        "faults.html",
+    ),
+    "hosts-check": CommandCase(("hosts", "check", "DIR/hosts.toml")),
+    "network-list": CommandCase(("network", "list")),
+    "keys": CommandCase(("keys", "DIR/keys")),
+    "paper": measuring("paper zeromq --quick", "paper.json", "paper.html"),
     "suite": measuring("bench suite --transport zeromq --quick --keep-noisy", "bench.json", "bench.html"),
     "simulate": measuring("simulate --instruments 200 --orders 2e7 --master none", "simulation.json", ""),
+    "simulate-spark": measuring("simulate --instruments 64 --orders 4e6", "simulation.json", ""),
     "match": CommandCase(("match", "DIR/tape.bin", "--answers", "DIR/answers.bin"), output="answers.bin"),
     "tape": CommandCase(("tape", "--orders", "20M", "--output", "DIR/made.bin"), output="made.bin"),
     "report": CommandCase(
@@ -102,6 +139,10 @@ CASES = {
     "doctor": CommandCase(("doctor", "--seconds", "1")),
     "broker": CommandCase(("broker", "start")),
     "spark-ingest": CommandCase(("spark", "ingest", "DIR/results"), needs_run=True),
+    "spark-summary": CommandCase(("spark", "summary", "DIR/results"), needs_run=True),
+    "spark-server": CommandCase(("spark", "server", "DIR/results"), ends_by_signal=True, served_s=20.0, needs_run=True),
+    "results-rerun": CommandCase(("results", "rerun", "run", "--results", "DIR/results"), needs_run=True),
+    "results-export": CommandCase(("results", "export", "--prometheus", "--results", "DIR/results"), needs_run=True),
     "spark-live": CommandCase(("spark", "live", "DIR/results"), ends_by_signal=True, needs_run=True),
     "run-spark": CommandCase(
         ("run", "--rate", "1000", "--duration", "1", "--spark", "--results", "DIR/results"), "run.json", "report.html"
@@ -145,6 +186,7 @@ class Interrupted:
         if case.needs_run:
             shutil.copytree(prepared.run, self.results / "run")
         (folder / "tape.bin").symlink_to(prepared.tape)
+        (folder / "hosts.toml").write_text(HOSTS)
         words = [word.replace("DIR", str(folder)) for word in case.words]
         environment = {**os.environ, "TMPDIR": str(self.scratch), "EXCHANGE_BROKER_DIR": str(folder / "broker")}
         self._out = (folder / "out").open("wb")
@@ -216,7 +258,7 @@ def measured_length(case: CommandCase, folder: Path, prepared: Prepared) -> floa
     if case.ends_by_signal:
         run.send("TERM")
         run.wait()
-        return SERVED_S
+        return case.served_s
     with contextlib.suppress(subprocess.TimeoutExpired):
         run.process.wait(LONGEST_S)
     length_s = time.monotonic() - run.began_s

@@ -11,6 +11,7 @@ from typing import Any
 import psutil
 
 from exchange_simulation.experiments.faults.fate import FaultWindow, answered_samples, counts, service, timeline
+from exchange_simulation.experiments.faults.hosts import ClockAhead
 from exchange_simulation.experiments.faults.injection import Fault, Target
 from exchange_simulation.experiments.faults.load import FaultLoad
 from exchange_simulation.experiments.faults.run import FaultRun, first_reason, record_of
@@ -56,11 +57,17 @@ class FaultCell:
 
 
 def measured_cell(
-    cell: FaultCell, load: FaultLoad, folder: Path, broker: RunningBroker | None, further: list[str]
+    cell: FaultCell,
+    load: FaultLoad,
+    folder: Path,
+    broker: RunningBroker | None,
+    further: list[str],
+    clock_ahead: ClockAhead,
 ) -> dict[str, Any]:
     """Run the cell, and return its entry in the record.
 
-    `further` are options of `exchange run`; the options of the cell and the load override them.
+    `further` are options of `exchange run`; the options of the cell and the load override them. `clock_ahead` reads how
+    far the gateway's clock is ahead of ours.
     """
     if broker is None:
         broker = RunningBroker(cell.transport)
@@ -75,9 +82,10 @@ def measured_cell(
         if start_ns is None:
             reason = first_reason(record_of(run, run_folder).content, run)
             return {**entry, "skipped": f"the run did not start: {reason}"}
+        ahead_ns = clock_ahead()
         target = Target(run.launcher, broker.server)
         try:
-            course = _run_with_fault(run, target, cell.fault, load, start_ns)
+            course = _run_with_fault(run, target, cell.fault, load, start_ns - ahead_ns)
         except (OSError, psutil.Error) as error:
             return {**entry, "skipped": f"{cell.fault.name} cannot be injected here: {error}"}
     except KeyboardInterrupt:
@@ -86,7 +94,12 @@ def measured_cell(
     finally:
         if run.code is None:
             run.kill()
-    return {**entry, **_outcome(run, run_folder, load, course), **_slow_clients_since(broker, slow_clients)}
+    window = course.window.on_clock_ahead(ahead_ns)
+    return {
+        **entry,
+        **_outcome(run, run_folder, load, window, course.hangs),
+        **_slow_clients_since(broker, slow_clients),
+    }
 
 
 def _slow_clients(broker: RunningBroker) -> int | None:
@@ -134,7 +147,7 @@ def _options_of_load(load: FaultLoad) -> list[str]:
 
 
 def _start_of(run: FaultRun, folder: Path, load: FaultLoad) -> int | None:
-    """Wait for the first sample in the spool, and return the first order's due time by CLOCK_MONOTONIC.
+    """Wait for the first sample in the spool, and return the first order's due time by the gateway's CLOCK_MONOTONIC.
 
     None if the run ends before, or answers no order within READY_S + ENDING_S; the run is then killed.
     """
@@ -177,9 +190,11 @@ def _run_with_fault(run: FaultRun, target: Target, fault: Fault, load: FaultLoad
     return FaultCourse(window, hangs=not has_ended)
 
 
-def _outcome(run: FaultRun, folder: Path, load: FaultLoad, course: FaultCourse) -> dict[str, Any]:
-    """Return the fields of a cell's entry about the end of its run and the fate of its orders."""
-    window = course.window
+def _outcome(run: FaultRun, folder: Path, load: FaultLoad, window: FaultWindow, hangs: bool) -> dict[str, Any]:
+    """Return the fields of a cell's entry about the end of its run and the fate of its orders.
+
+    The window has the gateway's times, as the samples of the run have.
+    """
     found_record = record_of(run, folder)
     record = found_record.content
     samples = answered_samples(folder)
@@ -187,11 +202,11 @@ def _outcome(run: FaultRun, folder: Path, load: FaultLoad, course: FaultCourse) 
     if window.fault_end_ns:
         moments_ns.append(window.fault_end_ns)
     return {
-        "exit_code": None if course.hangs else run.code,
-        "hangs": course.hangs,
+        "exit_code": None if hangs else run.code,
+        "hangs": hangs,
         "record_from": found_record.origin,
         "status": record["status"] if record else None,
-        "said": "the run hung, and was killed" if course.hangs else first_reason(record, run),
+        "said": "the run hung, and was killed" if hangs else first_reason(record, run),
         "orders": counts(record, folder, samples, window, load.rate_per_s),
         **service(samples, window),
         "fault_s": [round((moment_ns - window.run_start_ns) / 1e9, 3) for moment_ns in moments_ns],

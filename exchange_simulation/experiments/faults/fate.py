@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +77,16 @@ class FaultWindow:
     fault_start_ns: int
     fault_end_ns: int | None
     """None if the fault is not lifted."""
+
+    def on_clock_ahead(self, ahead_ns: int) -> FaultWindow:
+        """Return the window by a clock that is ahead of this one."""
+        fault_end_ns = None if self.fault_end_ns is None else self.fault_end_ns + ahead_ns
+        return replace(
+            self,
+            run_start_ns=self.run_start_ns + ahead_ns,
+            fault_start_ns=self.fault_start_ns + ahead_ns,
+            fault_end_ns=fault_end_ns,
+        )
 
 
 def counts(

@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import os
 import resource
+import signal
 import socket
 import struct
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ from typing import NamedTuple
 
 import psutil
 
+from exchange_simulation.experiments.faults.relays import relay_of, signal_through
 from transports.declaration import BreakableServer, BrokerServer
 from transports.sockets import borrowed_socket
 
@@ -68,6 +70,14 @@ class Target:
                 if role in child.cmdline():
                     return child
         raise psutil.NoSuchProcess(0, role)
+
+    def send(self, role: str, number: int) -> None:
+        """Send a role's process a signal, through its relay if it is on another host. NoSuchProcess, OSError."""
+        relay = relay_of(self.launcher, role)
+        if relay:
+            signal_through(relay, number)
+        else:
+            self.process(role).send_signal(number)
 
     @property
     def breakable(self) -> BreakableServer:
@@ -124,13 +134,12 @@ def _for_good(inject: Callable[..., object]) -> Callable[..., AbstractContextMan
 @contextlib.contextmanager
 def _stopped(role: str, target: Target) -> Iterator[None]:
     """Stop a process (SIGSTOP), and continue it at the end (SIGCONT)."""
-    process = target.process(role)
-    process.suspend()
+    target.send(role, signal.SIGSTOP)
     try:
         yield
     finally:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.resume()
+        with contextlib.suppress(psutil.NoSuchProcess, OSError):
+            target.send(role, signal.SIGCONT)
 
 
 @contextlib.contextmanager
@@ -217,7 +226,7 @@ def _full(target: Target) -> None:
 
 @_for_good
 def _kill(role: str, target: Target) -> None:
-    target.process(role).kill()
+    target.send(role, signal.SIGKILL)
 
 
 @_for_good

@@ -59,7 +59,17 @@ class FaultLoad:
 
 def _typed_load(run_options: Sequence[str]) -> dict[str, Any]:
     """Return the values of those options of `exchange run` that set the load, by the settings' field."""
-    fields = {*LOAD_FIELDS, "orders"}
+    return _typed(run_options, {*LOAD_FIELDS, "orders"})
+
+
+def hosts_in(run_options: Sequence[str]) -> str | None:
+    """Return the file of --hosts among options of `exchange run`; None without that option."""
+    hosts: str | None = _typed(run_options, {"hosts"}).get("hosts")
+    return hosts
+
+
+def _typed(run_options: Sequence[str], fields: set[str]) -> dict[str, Any]:
+    """Return the values of those options of `exchange run` that set these fields of the settings, by the field."""
     rows = [row for row in TABLE if "run" in row.commands and row.field in fields]
     parameters: list[click.Parameter] = [row.parameter for row in rows]
     ignore_other_options = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}

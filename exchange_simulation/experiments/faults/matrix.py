@@ -14,10 +14,17 @@ from exchange.json_records import SCHEMA
 from exchange.settings import RunSettings
 from exchange.words import counted, printable
 from exchange_simulation.experiments.faults.cell import FaultCell, measured_cell
+from exchange_simulation.experiments.faults.hosts import (
+    ClockAhead,
+    checked_hosts_file,
+    clock_of_gateway,
+    why_not_over_hosts,
+)
 from exchange_simulation.experiments.faults.injection import FAULTS
-from exchange_simulation.experiments.faults.load import FaultLoad
+from exchange_simulation.experiments.faults.load import FaultLoad, hosts_in
 from exchange_simulation.launching.errors import CannotStart, UserError
 from exchange_simulation.launching.files import dated_name, new_run_folder, write_json
+from exchange_simulation.launching.hosts.hosts_file import HostsFile
 from exchange_simulation.launching.interrupts import interruptible, interruption_noted
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import say
@@ -42,6 +49,9 @@ class FaultPlan:
     load: FaultLoad
     further: tuple[str, ...] = ()
     """Options for every `exchange run`."""
+
+    hosts: HostsFile | None = None
+    """The hosts of all runs; None if they are on this host."""
 
     @property
     def expected_s(self) -> float:
@@ -71,7 +81,15 @@ def planned(
                     cells.append(FaultCell(transport=transport, delivery=delivery, fault=FAULTS[name]))
     if not cells:
         raise UserError(f"--faults: {', '.join(faults)}: there is no broker over {', '.join(transports)}")
-    return FaultPlan(cells=tuple(cells), load=load.overridden_by(further), further=tuple(further))
+    return FaultPlan(
+        cells=tuple(cells), load=load.overridden_by(further), further=tuple(further), hosts=_hosts_of(further)
+    )
+
+
+def _hosts_of(further: Sequence[str]) -> HostsFile | None:
+    """Return the hosts that options of every run name. UserError for a mistake in their file."""
+    path = hosts_in(further)
+    return None if path is None else checked_hosts_file(path)
 
 
 def _check_list(option: str, words: Sequence[str]) -> None:
@@ -92,7 +110,7 @@ def plan_of(record: dict[str, Any]) -> FaultPlan:
     settings = dict(record["settings"])
     further = settings.pop("further")
     load = FaultLoad(**settings).overridden_by(further)
-    return FaultPlan(cells=tuple(cells), load=load, further=tuple(further))
+    return FaultPlan(cells=tuple(cells), load=load, further=tuple(further), hosts=_hosts_of(further))
 
 
 def _deliveries_over(url: str, deliveries: Sequence[str]) -> Sequence[str | None]:
@@ -193,11 +211,11 @@ def _measured(plan: FaultPlan, folder: Path) -> dict[str, Any]:
         return record
 
     # A fault may break only a broker of our own, and never one that the user has started.
-    with Brokers(takes_standing=False) as brokers:
+    with Brokers(takes_standing=False) as brokers, clock_of_gateway(plan.hosts) as clock_ahead:
         try:
             for cell in plan.cells:
                 with interruptible():
-                    entry = _entry(cell, plan, folder, brokers)
+                    entry = _entry(cell, plan, folder, brokers, clock_ahead)
                 entries.append(entry)
                 place = f"{len(entries):>3} of {len(plan.cells)}"
                 say(f"{place}  {cell.fault.name} over {cell.over}: {_in_short(entry)}")
@@ -207,19 +225,29 @@ def _measured(plan: FaultPlan, folder: Path) -> dict[str, Any]:
     return write("complete")
 
 
-def _entry(cell: FaultCell, plan: FaultPlan, folder: Path, brokers: Brokers) -> dict[str, Any]:
+def _entry(
+    cell: FaultCell,
+    plan: FaultPlan,
+    folder: Path,
+    brokers: Brokers,
+    clock_ahead: ClockAhead,
+) -> dict[str, Any]:
     """Run a cell, unless its fault is impossible over its transport. Returns the cell's entry in the record."""
     scheme = scheme_of(cell.transport)
     if cell.fault.needs_tcp and scheme not in transport_of(scheme).over_tcp:
         return {**cell.facts, "skipped": f"{scheme} has no TCP connection to break"}
+    if plan.hosts is not None:
+        reason = why_not_over_hosts(cell.fault, plan.hosts, has_broker(cell.transport))
+        if reason:
+            return {**cell.facts, "skipped": reason}
     broker = None
     has_broker_in_network = bool(cell.fault.network)  # `exchange run` then starts its own broker in the network
-    if has_broker(cell.transport) and not has_broker_in_network:
+    if has_broker(cell.transport) and not has_broker_in_network and plan.hosts is None:
         try:
             broker = _broker(cell.transport, brokers)
         except (NotInstalled, CannotStart) as error:
             return {**cell.facts, "skipped": str(error)}
-    return measured_cell(cell, plan.load, folder, broker, list(plan.further))
+    return measured_cell(cell, plan.load, folder, broker, list(plan.further), clock_ahead)
 
 
 def _in_short(entry: dict[str, Any]) -> str:

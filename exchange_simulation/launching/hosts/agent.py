@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from exchange_simulation.launching.errors import sentence
+from exchange_simulation.launching.hosts.clock_offset import clock_id
 from exchange_simulation.launching.hosts.lines import LineReader, PeerSilent, as_line, write_all
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.record.begun import BOOT_ID
@@ -38,7 +39,7 @@ def serve_launcher(start_broker: StartBroker) -> None:
     with ProcessGroup() as processes, contextlib.ExitStack() as reserved:
         agent = Agent(processes, reserved, start_broker)
         reader = LineReader(STDIN)
-        facts = {"host": host_facts(), "versions": versions(), "boot_id": text_of(BOOT_ID)}
+        facts = {"host": host_facts(), "versions": versions(), "boot_id": text_of(BOOT_ID), "clock_id": clock_id()}
         write_all(STDOUT, as_line({"folder": str(processes.folder), **facts}))
         with contextlib.suppress(PeerSilent, BrokenPipeError):
             while True:
@@ -53,6 +54,7 @@ class Agent:
         self._processes = processes
         self._folder = processes.folder
         self._reserved = reserved
+        self._ports = reserved.enter_context(contextlib.ExitStack())
         self._start_broker = start_broker
         self._noise = NoiseMeter()
         self._number = 0
@@ -65,11 +67,12 @@ class Agent:
             match message:
                 case {"do": "clock"}:
                     self._say({"monotonic_ns": time.monotonic_ns()})
-                case {"do": "reserve", "address": str(address)}:
-                    self._say({"port": self._reserved.enter_context(reserved_port(address))})
+                case {"do": "reserve" | "release ports"}:
+                    self._say(self._ports_answer(message))
                 case {"do": "start broker", "settings": dict(settings)}:
                     self._say(self._start_broker(settings, self._processes, self._reserved))
                 case {"do": "start noise"}:
+                    self._noise = NoiseMeter()
                     self._noise.clock_starts()
                     self._say({})
                 case {"do": "stop noise", "pids": list(pids)}:
@@ -89,6 +92,13 @@ class Agent:
             self._say({"error": error.message})
         except (OSError, OverflowError, TransportError) as error:
             self._say({"error": sentence(error)})
+
+    def _ports_answer(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Reserve a port at the address of the message, and return it; or release all ports."""
+        if message["do"] == "reserve":
+            return {"port": self._ports.enter_context(reserved_port(str(message["address"])))}
+        self._ports.close()
+        return {}
 
     def _take(self, path: str, size: int, reader: LineReader) -> Path:
         """Write the bytes that follow into a file of the folder, for its owner alone; return the file's path."""

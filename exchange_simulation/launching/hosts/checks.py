@@ -44,8 +44,8 @@ def checked_hosts(settings: RunSettings) -> HostsFile:
 def _check_settings(settings: RunSettings) -> None:
     """UserError for a setting that needs all components on this host."""
     scheme = scheme_of(settings.transport)
-    if runs_in_one_process(settings.transport) or not _leaves_a_host(transport_of(scheme), scheme):
-        fitting = schemes_that_fit(_leaves_a_host)
+    if runs_in_one_process(settings.transport) or not leaves_a_host(transport_of(scheme), scheme):
+        fitting = schemes_that_fit(leaves_a_host)
         raise UserError(f"--hosts is {settings.hosts}; {scheme} cannot leave a host: use {fitting}")
     reasons = {
         "--network": settings.network != "local" and "it makes hosts of its own",
@@ -58,7 +58,7 @@ def _check_settings(settings: RunSettings) -> None:
             raise UserError(f"--hosts is {settings.hosts}; it does not go together with {option}: {reason}")
 
 
-def _leaves_a_host(transport: Transport, scheme: str) -> bool:
+def leaves_a_host(transport: Transport, scheme: str) -> bool:
     """Return True if the transport's links can join two hosts."""
     return transport.places[scheme] in ("port", BROKER)
 
@@ -115,7 +115,7 @@ def _check_exposure(settings: RunSettings, file: HostsFile, lineup: Lineup) -> N
     """UserError if other hosts reach a listener and nothing is encrypted; with --insecure, a warning instead."""
     if settings.secure:
         return
-    exposed = [name for name in _listeners(settings, lineup) if _is_exposed(file.entry_of(name))]
+    exposed = [name for name in _listeners(settings, lineup) if is_exposed(file.entry_of(name))]
     if not exposed:
         return
     problem = f"{file.path}: other hosts reach the {' and the '.join(exposed)}, and nothing is encrypted"
@@ -124,7 +124,8 @@ def _check_exposure(settings: RunSettings, file: HostsFile, lineup: Lineup) -> N
     say(f"warning: {problem}")
 
 
-def _is_exposed(entry: HostEntry) -> bool:
+def is_exposed(entry: HostEntry) -> bool:
+    """Return True if a component that listens at the entry's address can be reached from other hosts."""
     address = entry.listens_on
     if address is None or address == "localhost":
         return False

@@ -68,6 +68,8 @@ class HostAgent:
         self.clock: ClockOffset | None = None
         self.boot_id: str | None = None
         """The kernel's id of the host's start, which two hosts on one machine share; None if the host does not say."""
+        self.clock_id: str | None = None
+        """The id of the host's monotonic clock, which hosts may share; None if the host does not say."""
         self._number = 0
         """The number of the last message. An answer has the number of its message."""
         self._gone: HostGone | None = None
@@ -79,6 +81,7 @@ class HostAgent:
             self.facts = first["host"]
             self.versions = first["versions"]
             self.boot_id = first["boot_id"]
+            self.clock_id = first["clock_id"]
             self.folder = Path(first["folder"])
         except (PeerSilent, LookupError, TypeError) as error:
             raise UserError(f"the host {self.host.name} has no agent: {self._last_words(error)}") from error
@@ -96,6 +99,10 @@ class HostAgent:
             advice = 'give an address of that host, and listen = "0.0.0.0" where it cannot be listened on'
             raise UserError(f"the host {self.host.name} cannot listen on {address}: {error}; {advice}") from error
         return int(answer["port"])
+
+    def release_ports(self) -> None:
+        """Let the agent release all ports that it has reserved."""
+        self._ask({"do": "release ports"})
 
     def put(self, file: Path, path: str) -> str:
         """Copy a file of this host into the agent's folder; return its path on that host. UserError."""
@@ -115,14 +122,18 @@ class HostAgent:
             raise UserError(f"the host {self.host.name} has no broker: {error}") from error
 
     def read_clock(self) -> None:
-        """Read the host's monotonic clock some times, and narrow down its offset to ours."""
+        """Read the host's monotonic clock, and widen the bounds of its offset to ours if there are some already."""
+        offset = self.clock_now()
+        self.clock = offset if self.clock is None else self.clock.widened_by(offset)
+
+    def clock_now(self) -> ClockOffset:
+        """Read the host's monotonic clock some times, and return the bounds of its offset to ours at this time."""
         readings = []
         for _ in range(CLOCK_READINGS):
             asked_ns = time.monotonic_ns()
             answer = self._ask({"do": "clock"})
             readings.append(OffsetReading(asked_ns, int(answer["monotonic_ns"]), time.monotonic_ns()))
-        offset = narrowest(readings)
-        self.clock = offset if self.clock is None else self.clock.widened_by(offset)
+        return narrowest(readings)
 
     def start_noise(self) -> None:
         """Let the agent begin to measure the other work on its host."""

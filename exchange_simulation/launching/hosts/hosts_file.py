@@ -25,7 +25,10 @@ from exchange.words import printable
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.toml_file import read_toml
 
-HOST_ROLES = ("gateway", "engine", "reporter", "subscriber", "broker")
+HOST_ROLES = ("gateway", "engine", "reporter", "subscriber", "broker", "publisher", "consumer")
+"""The roles of a run, and the last two of a benchmark, whose broker has the table of a run's broker."""
+WITHOUT_NUMBERS = ("publisher", "consumer")
+"""All roles of such a kind are on one host."""
 KEYS = ("before", "address", "listen", "exchange")
 ADDRESS = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
 """A name of the domain name system, or an IPv4 address."""
@@ -131,6 +134,9 @@ class _Reader:
                 of_role[key] = value
                 continue
             title = f"{role}.{key}"
+            if role in WITHOUT_NUMBERS:
+                advice = f"all {role}s of a benchmark are on one host: give [{role}] alone"
+                raise self._mistake(title, None, f"[{title}]: {advice}")
             is_number = key.isascii() and key.isdecimal() and int(key) >= 2
             if not is_number:
                 allowed = f"allowed are numbers from 2, as [{role}.2]; [{role}] is the first one's"

@@ -34,13 +34,16 @@ class LineReader:
         while b"\n" not in self._unread:
             self._unread += self._read(until_s)
         line, _, self._unread = self._unread.partition(b"\n")
-        try:
-            message = orjson.loads(line)
-        except orjson.JSONDecodeError as error:
-            raise PeerSilent(f"it said {line[:100].decode(errors='replace')!r}, which is no message") from error
-        if not isinstance(message, dict):
-            raise PeerSilent(f"it said {line[:100].decode(errors='replace')!r}, which is no message")
-        return message
+        return _message_of(line)
+
+    def messages(self, patience_s: float | None = None) -> list[dict[str, Any]]:
+        """Wait for bytes, and return the messages that are whole by then, which may be none.
+
+        PeerSilent if no byte comes within `patience_s`; None waits for ever.
+        """
+        self._unread += self._read(None if patience_s is None else time.monotonic() + patience_s)
+        *lines, self._unread = self._unread.split(b"\n")
+        return [_message_of(line) for line in lines]
 
     def some_bytes(self, most: int, patience_s: float) -> bytes:
         """Return between 1 and `most` bytes. PeerSilent if none come within `patience_s`."""
@@ -66,6 +69,17 @@ class LineReader:
         if not chunk:
             raise PeerSilent("it has ended")
         return chunk
+
+
+def _message_of(line: bytes) -> dict[str, Any]:
+    """Return the message of a line. PeerSilent if the line is no message."""
+    try:
+        message = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise PeerSilent(f"it said {line[:100].decode(errors='replace')!r}, which is no message") from error
+    if not isinstance(message, dict):
+        raise PeerSilent(f"it said {line[:100].decode(errors='replace')!r}, which is no message")
+    return message
 
 
 def as_line(message: dict[str, Any]) -> bytes:

@@ -33,6 +33,7 @@ from transports.keys import FILES
 from transports.sockets import reserved_port
 
 RELAY = ("hosts", "relay")
+"""The words before the name of the component, which is for whoever looks for its relay among processes."""
 LIBRARIES_THAT_MATTER = ("exchange", "commit", "numba", "numpy", "pyzmq", "libzmq")
 """The versions that the user is told of if they differ between hosts."""
 
@@ -170,7 +171,7 @@ class RunHosts:
     def relay_command(self, component: str) -> list[str] | None:
         """Return the command that starts the component's relay on its host; None for a component of this host."""
         host = self.host_of(component)
-        return None if host.is_here else host.command(*RELAY)
+        return None if host.is_here else host.command(*RELAY, component)
 
     def clock_starts(self) -> None:
         """Let the agents on other machines begin to measure the other work there."""

@@ -149,6 +149,8 @@ def times_of(settings: Settings) -> ChainTimes:
 
 
 def why_unsupported(cell: Cell) -> str | None:
+    if cell.settings.get("hosts"):
+        return f"--hosts is {cell.settings['hosts']}, and its locations talk with each other on this host: leave it out"
     if not cell.has_broker and not chain_of(cell).topology.interactions:
         return "nothing is persistent or durable without a broker: --interactions 5,6,7 need neither"
     if not cell.has_broker and any(message.group.is_assured for message in chain_of(cell).topology.messages):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from exchange.words import counted
 from exchange_simulation.reports.formats.numbers import whole_number
 
 
-def host_sentences(record: dict[str, Any]) -> Iterator[str]:
+def host_sentences(record: Mapping[str, Any]) -> Iterator[str]:
     """Yield a sentence for each host of a run over several, and one about times one way.
 
     For example: engine and reporter on ssh engine1: AMD EPYC 7B13, 2 cores, Linux 6.18

@@ -10,25 +10,6 @@ from tests.exchange_command import exchange_in_process
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (
-            ("bench", "de-spsc", "--hosts", "hosts.toml"),
-            "--hosts is hosts.toml; roles of a benchmark are forks of this",
-        ),
-        (("bench", "suite", "--hosts", "hosts.toml"), "start each role on its host with exchange bench role"),
-        (("faults", "--hosts", "hosts.toml"), "--hosts is hosts.toml; faults are injected into processes, sockets and"),
-        (("faults", "--", "--hosts", "hosts.toml"), "-- --hosts: faults are injected into processes, sockets and"),
-        (("faults", "--", "--hosts=hosts.toml"), "-- --hosts: faults are injected into processes, sockets and"),
-    ],
-)
-def test_commands_that_cannot_leave_this_host_say_why(words: tuple[str, ...], sentence: str) -> None:
-    finished = exchange_in_process(*words)
-    assert finished.code == 2
-    assert sentence in " ".join(finished.err.split())
-
-
-@pytest.mark.parametrize(
     "words",
     [
         ("compare", "--transports", "zeromq,memory", "--rates", "1000"),

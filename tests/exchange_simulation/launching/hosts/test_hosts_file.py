@@ -54,7 +54,7 @@ def test_a_host_runs_exchange_behind_its_prefix(tmp_path: Path) -> None:
     [
         ("", "names no host: give a table for a role, as [engine]"),
         ("[engin]\nbefore = 'x'\n", "line 1: 'engin' is no role: a table is for gateway, engine, reporter, subscriber, "
-         "broker; did you mean 'engine'?"),
+         "broker, publisher, consumer; did you mean 'engine'?"),
         ("engine = 'ssh a'\n", "line 1: engine is 'ssh a'; allowed is a table, [engine]"),
         ("[engine]\n\nbefor = 'ssh a'\n", "line 3: [engine]: 'befor' is no key; allowed are before, address, listen, "
          "exchange; did you mean 'before'?"),
