@@ -15,7 +15,7 @@ from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.point import size_in_words, value_in_words
 from exchange_simulation.messaging.presentation import Plot
-from exchange_simulation.reports.drawing.canvas import empty_axes, linear_x, linear_y, log_x, log_y, time_x
+from exchange_simulation.reports.drawing.canvas import empty_axes, linear_x, linear_y, log_x, log_y, separate_x, time_x
 from exchange_simulation.reports.drawing.chart import (
     Chart,
     EndLabel,
@@ -121,6 +121,8 @@ def _chart(plot: Plot, rows: list[Row]) -> Chart:
     labels: list[EndLabel] = []
     for name, rows_of_line in lines.items():
         colour, style = looks[name]
+        if plot.separate:
+            style = "none"
         labels.append(_line(axes, plot, name, rows_of_line, colour, style))
     for published in plot.published:
         if published.level is not None:
@@ -140,16 +142,12 @@ def _chart(plot: Plot, rows: list[Row]) -> Chart:
 def _looks(transports: dict[str, str]) -> dict[str, tuple[str, str]]:
     """Colour and style of each line, by its name; `transports` are the lines' transports.
 
-    A transport has a fixed colour; further lines over the same transport get the remaining colours.
+    The first line over a transport has the transport's colour. No two lines have the same colour.
     """
     lines_per_style = MOST_LINES // len(LINE_STYLES)
-    names = list(transports)
     looks: dict[str, tuple[str, str]] = {}
-    for number, style in enumerate(LINE_STYLES):
-        names_of_style = names[number * lines_per_style : (number + 1) * lines_per_style]
-        colours = line_colours({name: transports[name] for name in names_of_style})
-        for name, colour in colours.items():
-            looks[name] = (colour, style)
+    for number, (name, colour) in enumerate(line_colours(transports).items()):
+        looks[name] = (colour, LINE_STYLES[number // lines_per_style])
     return looks
 
 
@@ -246,6 +244,8 @@ def _x_axis(axes: Axes, plot: Plot, values: list[float]) -> None:
     in_words = _short_size if plot.x.endswith("_bytes") else axis_number
     if plot.x == "second":
         time_x(axes, values[-1])
+    elif plot.separate:
+        separate_x(axes, values)
     elif plot.linear:
         linear_x(axes, values, in_words)
     else:

@@ -36,6 +36,8 @@ class Plot:
     caption: str = ""
     linear: bool = False
     """Both axes are linear, from zero."""
+    separate: bool = False
+    """The values of x are names, so its points are not joined by a line."""
     log_y: bool = False
     """The figure's axis is logarithmic even if `linear` is set."""
     where: Mapping[str, Any] = field(default_factory=dict)

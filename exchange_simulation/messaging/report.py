@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.padding import Padding
 from rich.text import Text
@@ -32,6 +33,9 @@ from exchange_simulation.reports.formats.numbers import ABSENT, number_text, who
 from exchange_simulation.reports.report import ReportOptions, outcome_line, print_report, write_html
 from exchange_simulation.reports.run.hosts import host_sentences
 from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal, warning
+
+if TYPE_CHECKING:
+    from exchange_simulation.reports.drawing.figures import Drawing
 
 PAGE = "bench.html"
 MOST_REASONS = 3
@@ -456,11 +460,6 @@ def _part(record: Mapping[str, Any], comparison: Record) -> dict[str, Any]:
     rows = record["rows"]
     drawings = drawings_of(record)
     comparison_of_part = _of_benchmark(comparison, benchmark.name)
-    main_titles = tuple(
-        f"{benchmark.name}: {plot.title}" for plot in benchmark.plots if plot.figure == main_column(record).name
-    )
-    main_drawings = [drawing for drawing in drawings if drawing.title.startswith(main_titles)]
-    first_drawing = next(iter([*main_drawings, *drawings]), None)
     transports = sorted({row["transport"] for row in rows})
     return {
         "record": record,
@@ -468,9 +467,8 @@ def _part(record: Mapping[str, Any], comparison: Record) -> dict[str, Any]:
         "drawings": drawings,
         "plot": ratio_plot(comparison_of_part),
         "verdicts": comparison_of_part["verdicts"],
-        "first": first_drawing,
+        "tile": tile_of(record, drawings),
         "sentences": _sentences(record),
-        "main": main_column(record).title,
         "ranges": {transport: _range(rows, transport, main_column(record)) for transport in transports},
         "columns": _columns_with_values(rows, benchmark.columns),
         "cpu": _usage_columns(rows),
@@ -478,6 +476,27 @@ def _part(record: Mapping[str, Any], comparison: Record) -> dict[str, Any]:
         "values": [_values(row["point"]) for row in rows],
         "published": published_beside_ours(record),
     }
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A benchmark's part of a suite's first page: the figure that is compared."""
+
+    title: str
+    drawing: Drawing | None
+    """None if no drawing shows that figure."""
+
+
+def tile_of(record: Mapping[str, Any], drawings: Sequence[Drawing]) -> Tile:
+    """Return the tile of one benchmark. If its drawing shows some lines alone, the title names them, as ", amqp"."""
+    column = main_column(record)
+    benchmark = benchmark_of(record["benchmark"])
+    for drawing in drawings:
+        for plot in benchmark.plots:
+            title = f"{benchmark.name}: {plot.title}"
+            if plot.figure == column.name and drawing.title.startswith(title):
+                return Tile(column.title + drawing.title.removeprefix(title), drawing)
+    return Tile(column.title, None)
 
 
 def published_beside_ours(

@@ -192,7 +192,8 @@ def noise_caveats(
     if words and rule is None:
         yield words
     elif words and rule is not None and set_aside >= rule.most_extra_runs:
-        yield f"{words}; the plan's {counted(rule.most_extra_runs, f'extra {plural}')} were not enough"
+        be = "was" if rule.most_extra_runs == 1 else "were"
+        yield f"{words}; the plan's {counted(rule.most_extra_runs, f'extra {plural}')} {be} not enough"
     elif words and rule is not None:
         yield f"{words}; the machine was not quiet in up to {rule.most_tries} tries each"
     unknown = unknown_words(len(shares) - len(known), counted(len(shares), plural))

@@ -29,6 +29,7 @@ from exchange_simulation.messaging.supply_chain.deployment import (
     restarting,
     roles_of,
 )
+from exchange_simulation.messaging.supply_chain.interaction_rows import INTERACTIONS_PLOT, interaction_rows
 from exchange_simulation.messaging.supply_chain.judging import (
     figures_of,
     losses_of,
@@ -212,9 +213,13 @@ BENCHMARK = BenchmarkDefinition(
         Column("redelivered", "redelivered"),
         *(Column(f"delivery_{which}_ms", f"{which} ms") for which in ("p50", "p90", "p99")),
         Column("lag_p99_ms", "lag p99 ms"),
-        *(Column(f"{group.value}_percent", f"{group.value} %") for group in Group),
+        *(
+            Column(f"{group.value}_percent", f"{'groups: ' if n == 0 else ''}{group.value} %")
+            for n, group in enumerate(Group)
+        ),
     ),
-    plots=PLOTS,
+    plots=(INTERACTIONS_PLOT, *PLOTS),
+    derived_rows=interaction_rows,
     published=PUBLISHED,
     options=OPTIONS,
     transports="amqp",

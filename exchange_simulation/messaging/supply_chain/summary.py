@@ -24,8 +24,6 @@ def summary_sentences(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     for row in rows:
         if not has_broker(row["transport"]):
             yield f"{row['words']}: {WITHOUT_BROKER}"
-    if passed:
-        yield "mix and average sizes: on the page, beside the paper's tables 4 and 5"
     if len(rows) == 1:
         (row,) = rows
         yield from _interaction_sentences({name: estimate["median"] for name, estimate in row["figures"].items()})

@@ -11,7 +11,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import get_named_colors_mapping
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.transforms import offset_copy
 
 from exchange_simulation.reports.drawing.colours import GRID, INK, MUTED, STAND_INS
 from exchange_simulation.reports.formats.numbers import axis_number
@@ -20,9 +23,14 @@ from exchange_simulation.reports.formats.numbers import axis_number
 WIDTH = 440
 HEIGHT = 270
 TEXT = 11.5
-LEFT = 52
+LEFT = 58
 """The margin of the axes; so are RIGHT, TOP and BOTTOM."""
 RIGHT = 92
+"""The least margin: it grows with the longest text in it."""
+LEAST_AXES_WIDTH = 160
+X_UNIT_FROM_AXES = 22
+LARGEST_TEXT = 12.5
+"""The size of text in the drawings of a suite's first page, whose text is the largest."""
 TOP = 28
 BOTTOM = 34
 POINTS_PER_INCH = 72
@@ -89,8 +97,34 @@ def empty_axes(y_unit: str, x_unit: str) -> Axes:
     box = (LEFT / WIDTH, BOTTOM / HEIGHT, 1 - (LEFT + RIGHT) / WIDTH, 1 - (TOP + BOTTOM) / HEIGHT)
     axes = figure.add_axes(box)
     figure.text(2 / WIDTH, 1 - 12 / HEIGHT, y_unit, color=MUTED)
-    figure.text(1 - (RIGHT - 22) / WIDTH, 18.5 / HEIGHT, x_unit, color=MUTED)
+    beside_axis = offset_copy(axes.transAxes, figure, X_UNIT_FROM_AXES, 18.5 - BOTTOM, units="points")
+    axes.text(1, 0, x_unit, color=MUTED, transform=beside_axis)
+    _make_room(axes, X_UNIT_FROM_AXES + text_width(x_unit))
     return axes
+
+
+def text_width(text: str) -> float:
+    """Return the width of a text in points, in the largest size in which a page shows it."""
+    if not text:
+        return 0.0
+    return float(TextPath((0, 0), text, size=LARGEST_TEXT, prop=FontProperties()).get_extents().x1)
+
+
+def make_room_for_labels(axes: Axes, labels: Sequence[str], distance: float) -> None:
+    """Make the axes narrower if a label, which begins at this share of their width, would end outside the drawing."""
+    axes_width = axes.get_position().width * WIDTH
+    longest = max(map(text_width, labels), default=0.0)
+    _make_room(axes, (distance - 1) * axes_width + longest)
+
+
+def _make_room(axes: Axes, needed: float) -> None:
+    """Give the axes a right margin of at least `needed` points; they keep LEAST_AXES_WIDTH."""
+    box = axes.get_position()
+    margin = WIDTH * (1 - box.x1)
+    if needed <= margin:
+        return
+    width = max(LEAST_AXES_WIDTH, WIDTH * (1 - box.x0) - needed)
+    axes.set_position((box.x0, box.y0, width / WIDTH, box.height))
 
 
 def time_x(axes: Axes, length_s: float) -> None:
@@ -120,6 +154,12 @@ def log_x(axes: Axes, values: Sequence[float], in_words: NumberInWords = axis_nu
         if value >= tolerance * least_ratio * shown[-1]:
             shown.append(value)
     _numbers_at(axes, shown, in_words)
+
+
+def separate_x(axes: Axes, values: Sequence[float]) -> None:
+    """Set an axis whose values are names, as those of interactions 1 to 7: each has its number and equal room."""
+    axes.set_xlim(values[0] - 0.5, values[-1] + 0.5)
+    _numbers_at(axes, list(values), axis_number)
 
 
 def _numbers_at(axes: Axes, values: list[float], in_words: NumberInWords) -> None:

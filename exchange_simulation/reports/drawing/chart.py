@@ -17,9 +17,11 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from exchange_simulation.reports.drawing.canvas import BOTTOM, HEIGHT, TOP
+from exchange_simulation.reports.drawing.canvas import BOTTOM, HEIGHT, TOP, make_room_for_labels
 from exchange_simulation.reports.drawing.colours import MUTED
 
+LABELS_BEGIN = 1.035
+"""Where labels begin, in shares of the axes' width."""
 MOST_MARKS = 40
 """A line through more points has no marks."""
 LABEL_GAP = 15 / (HEIGHT - TOP - BOTTOM)
@@ -159,7 +161,11 @@ def draw_medians(
 
 
 def label_ends(axes: Axes, labels: list[EndLabel]) -> None:
-    """Write each label as near to its line's end as its neighbours allow. Call it when the axes' limits are final."""
+    """Write each label as near to its line's end as its neighbours allow. Call it when the axes' limits are final.
+
+    The axes become narrower if a label would end outside the drawing.
+    """
+    make_room_for_labels(axes, [label.text for label in labels], LABELS_BEGIN)
     share_of_axes = axes.transData + axes.transAxes.inverted()
     right = axes.get_xlim()[1]
 
@@ -173,7 +179,7 @@ def label_ends(axes: Axes, labels: list[EndLabel]) -> None:
     heights = _spread([height(label) for label in upwards])
     for label, share in zip(upwards, heights, strict=True):
         gid = series_id("label", label.text)
-        axes.text(1.035, share, label.text, color=label.colour, transform=axes.transAxes, va="center", gid=gid)
+        axes.text(LABELS_BEGIN, share, label.text, color=label.colour, transform=axes.transAxes, va="center", gid=gid)
 
 
 def _spread(shares: list[float]) -> list[float]:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from matplotlib.colors import to_hex
+
 from exchange_simulation.messaging.plots import drawings_of, figures_of
+from exchange_simulation.messaging.report import tile_of
+from exchange_simulation.reports.drawing.canvas import page_style
 
 
 def row(size: int) -> dict[str, Any]:
@@ -68,3 +72,67 @@ def test_a_small_number_at_an_axis_keeps_its_digits() -> None:
     ]
     (drawing,) = drawings_of({"benchmark": "de-spsc", "rows": rows})
     assert ">0.001</text>" in drawing.svg
+
+
+def rows_of_request_reply() -> list[dict[str, Any]]:
+    """Return rows that make eight lines: two transports, two ways to match, two numbers of clients."""
+    estimate = {"median": 1e3, "low": 9e2, "high": 2e3}
+    rows = []
+    for transport in ("amqp", "zeromq"):
+        for match in ("indexed", "scan"):
+            for clients in (1, 4):
+                for threads in (1, 8):
+                    point = {"match": match, "clients": clients, "threads": threads, "size_bytes": 1024, "preloaded": 0}
+                    rows.append({"transport": transport, "point": point, "figures": {"replies_per_s": estimate}})
+    return rows
+
+
+def test_no_two_lines_of_a_figure_have_the_same_colour() -> None:
+    with page_style():
+        figure, *_ = figures_of({"benchmark": "request-reply", "rows": rows_of_request_reply()})
+        colours = {text.get_text(): to_hex(text.get_color()) for text in figure.chart.axes.texts}
+    colours_of_lines = [colour for name, colour in colours.items() if name.startswith(("amqp", "zeromq"))]
+    assert len(colours_of_lines) == 8
+    assert len(set(colours_of_lines)) == 8
+
+
+def test_no_label_ends_outside_the_drawing() -> None:
+    with page_style():
+        figure, *_ = figures_of({"benchmark": "request-reply", "rows": rows_of_request_reply()})
+        axes = figure.chart.axes
+        width = figure.chart.figure.bbox.width
+        outside = [text.get_text() for text in axes.texts if text.get_window_extent().x1 > width]
+    assert "zeromq, indexed, 4 clients" in {text.get_text() for text in axes.texts}
+    assert outside == []
+
+
+def test_the_tile_of_a_suite_shows_no_figure_but_its_own() -> None:
+    """Regression: the tile "transfers/s" of perftest showed its only drawing, the processors by second."""
+    seconds = [{"second": second, "user_percent": 50.0 + second} for second in range(3)]
+    estimate = {"median": 1e3, "low": 9e2, "high": 2e3}
+    perftest = {
+        "transport": "amqp",
+        "point": {"queues": 10},
+        "figures": {"transfers_per_s": estimate},
+        "repeats": [{"series": seconds}],
+    }
+    record = {"benchmark": "perftest", "rows": [perftest]}
+    drawings = drawings_of(record)
+    assert len(drawings) == 1
+    assert tile_of(record, drawings).title == "transfers/s"
+    assert tile_of(record, drawings).drawing is None
+
+
+def test_a_tile_names_the_transport_if_its_drawing_shows_one_alone() -> None:
+    rows = [row for row in rows_of_request_reply() if row["transport"] == "zeromq"]
+    record = {"benchmark": "request-reply", "rows": rows}
+    tile = tile_of(record, drawings_of(record))
+    assert tile.title == "replies/s, zeromq"
+    assert tile.drawing is not None
+
+
+def test_one_cell_of_the_supply_chain_has_a_figure_of_its_interactions() -> None:
+    figures = {f"interaction_{n}_p90_ms": {"median": 2.0 * n, "low": None, "high": None} for n in (5, 6, 7)}
+    row = {"transport": "zeromq", "point": {"topology": "vertical", "base": 10}, "figures": figures}
+    (figure,) = figures_of({"benchmark": "supply-chain", "rows": [row]})
+    assert [(line[1], line[2]) for line in figure.chart.numbers.rows] == [(5, 10.0), (6, 12.0), (7, 14.0)]
