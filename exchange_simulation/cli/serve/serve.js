@@ -54,6 +54,13 @@ function graph(svg, values, top) {
   }
 }
 
+// The time below the graphs of a section: their first second, the middle and the last one.
+function axis(section) {
+  const line = made("div", section, { class: "minute axis" }), places = made("div", line);
+  for (const text of [`${SECONDS - 1} s ago`, `${SECONDS / 2} s ago`, "now"]) made("span", places, {}, text);
+  return line;
+}
+
 function live(minutes) {
   const rows = new Map(), source = new EventSource(minutes.dataset.events);
   let spoken = 0, second = 0;
@@ -62,7 +69,9 @@ function live(minutes) {
     if (!rows.has(key)) {
       const section = [...minutes.children].find(one => one.dataset.title === group) || made("section", minutes, { "data-title": group });
       if (!section.firstChild) made("h2", section, {}, group);
-      const line = made("div", section, { class: "minute" });
+      const line = document.createElement("div");
+      line.className = "minute";
+      section.insertBefore(line, section.querySelector(".axis") || axis(section));
       made("span", line, {}, label);
       const now = made("b", line), svg = line.appendChild(document.createElementNS(SVG, "svg")), top = made("span", line, { class: "top" });
       svg.setAttribute("viewBox", `0 0 ${SECONDS - 1} 40`);

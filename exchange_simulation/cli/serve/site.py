@@ -244,7 +244,10 @@ class Site:
         is_ours = self._runs.is_under_way(name)
         status = HTTPStatus.BAD_REQUEST if mistake else HTTPStatus.OK
         asked = self._runs.asked if is_ours else {}
-        return self._page_of("live.html", depth, status, name=name, is_ours=is_ours, asked=asked, mistake=mistake)
+        was_ours = name == self._runs.name
+        return self._page_of(
+            "live.html", depth, status, name=name, is_ours=is_ours, was_ours=was_ours, asked=asked, mistake=mistake
+        )
 
     def _events(self, request: Request) -> Response:
         name = request.path_params["name"]

@@ -105,7 +105,17 @@ def picture(headline: str, figures: Figures, is_scheduled: bool, columns: int = 
         text.append(f"\n{heading}", "bold")
         for row in _rows(rows, figures, seconds, blocks):
             text.append_tokens(row)
+    text.append(f"\n{'':<{width_beside_graph - TOP_WIDTH - 1}}{time_axis(seconds)}", "dim")
     return text
+
+
+def time_axis(seconds: int) -> str:
+    """Return the line below graphs of so many seconds: when their first second was, and that the last one is now."""
+    newest = "now"
+    oldest = f"{seconds - 1} s ago"
+    if seconds < len(oldest) + 1 + len(newest):
+        return newest.rjust(seconds)
+    return oldest + newest.rjust(seconds - len(oldest))
 
 
 def _rows(rows: Rows, figures: Figures, seconds: int, blocks: str) -> Iterator[list[tuple[str, str | None]]]:

@@ -150,6 +150,7 @@ def test_the_browser_starts_watches_changes_and_stops_a_run(fresh: Serving, brow
         page.get_by_role("button", name="Stop").click()
         page.locator("#page").wait_for()
         assert page.get_by_role("status").inner_text() == "Ended: partial"
+        assert "was started elsewhere" not in page.locator("body").inner_text()
     records = [orjson.loads((fresh.results / name / "run.json").read_bytes()) for name in (first, second)]
     assert [record["settings"]["orders_per_s"] for record in records] == [1000.0, 2000.0]
     assert [record["settings"]["seed"] for record in records] == [7, 7]
@@ -164,6 +165,8 @@ def shown_live(page: Page) -> str:
     drawn = graph.get_attribute("points")
     page.wait_for_function("drawn => document.querySelector('polyline').getAttribute('points') !== drawn", arg=drawn)
     assert re.search(r"[\d,]+ of [\d,]+ orders answered", page.locator("#headline").inner_text())
+    axes = page.locator(".axis").all_inner_texts()
+    assert axes == ["59 s ago\n30 s ago\nnow"] * page.locator("#minutes section").count()
     page.locator(".minute svg").first.hover()
     assert page.locator(".minute b").first.get_attribute("title").startswith("second ")
     return page.url.rpartition("/")[2]

@@ -64,6 +64,15 @@ def test_every_row_with_a_graph_is_as_wide_as_the_terminal(columns: int) -> None
     assert all(len(row) == columns for row in rows_with_graph)
 
 
+@pytest.mark.parametrize(("columns", "oldest"), [(80, "59 s ago"), (61, "40 s ago"), (40, "19 s ago"), (25, "")])
+def test_the_last_line_says_when_the_graphs_begin_and_end(columns: int, oldest: str) -> None:
+    *_, row_with_graph, axis = drawn_lines(busy_minute(), columns)
+    graph_begins = min(row_with_graph.index(block) for block in BLOCKS if block in row_with_graph)
+    graph_ends = max(row_with_graph.rindex(block) for block in BLOCKS if block in row_with_graph)
+    words = axis[graph_begins : graph_ends + 1]
+    assert words.split("now") == [oldest.ljust(len(words) - len("now")), ""]
+
+
 def test_each_component_has_a_row_with_its_cores() -> None:
     lines = drawn_lines(busy_minute())
     for component in COMPONENTS:

@@ -78,8 +78,8 @@ def test_a_broker_s_cores_stand_in_the_second_of_their_use(tmp_path: Path) -> No
         window.during(Moment(1, 1, cpu_s))
         spool.write(orjson.dumps(traffic(second, 8_000)))
         spool.publish()
-    last_line = window.during(Moment(1, 1)).plain.splitlines()[-1]
-    assert last_line == "broker    0.75 " + " " * 57 + "▆▃█ 0.75"
+    last_row = window.during(Moment(1, 1)).plain.splitlines()[-2]
+    assert last_row == "broker    0.75 " + " " * 57 + "▆▃█ 0.75"
 
 
 def test_the_last_picture_stays(tmp_path: Path) -> None:
