@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exchange_simulation.cli.command import Command
-from exchange_simulation.cli.main import LoadingGroup
+from exchange_simulation.cli.main import CommandGroup
 
 if TYPE_CHECKING:
     from exchange_simulation.messaging.benchmark import BenchmarkDefinition
@@ -19,7 +19,7 @@ class BenchCommand(Command):
     table = "bench"
 
 
-class Benchmarks(LoadingGroup):
+class Benchmarks(CommandGroup):
     """Builds the command `exchange bench NAME` from the declarations in messaging/benchmarks/NAME.py."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002

@@ -9,6 +9,7 @@ from typing import Any
 import click
 import psutil
 
+from exchange_simulation.cli.main import CommandGroup
 from exchange_simulation.launching.errors import CannotStart, UserError, users_mistake
 from exchange_simulation.launching.long_waits import said_if_long
 from exchange_simulation.launching.options import json_option
@@ -29,7 +30,7 @@ from transports.rabbitmq import (
 NONE_UP = "no broker is up; `exchange broker start` starts one"
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def command() -> None:
     """A private RabbitMQ for several runs: on loopback, in a folder of its own, one per user.
 

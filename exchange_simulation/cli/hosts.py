@@ -9,6 +9,7 @@ import click
 
 from exchange.instances import MAX_PAIRS
 from exchange.words import printable
+from exchange_simulation.cli.main import CommandGroup
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.options import json_option
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from exchange_simulation.launching.process_group import ProcessGroup
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def command() -> None:
     """The hosts of a run with --hosts: whether they can take part, and files for a cluster.
 

@@ -73,21 +73,23 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 """NumPy's linear algebra is not used here; its threads would spin on every processor, in every component."""
 
 
-class LoadingGroup(click.Group):
-    """A group that loads a subcommand when it is called; a slip in its name gets a suggestion."""
+class CommandGroup(click.Group):
+    """A group of subcommands: a name may have any case, and a slip gets a suggestion."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         names = self.list_commands(ctx)
-        if args[0] not in names:
+        if args[0].lower() in names:
+            args = [args[0].lower(), *args[1:]]
+        else:
             close = difflib.get_close_matches(args[0], names, n=1)
             if close:
                 ctx.fail(f"No such command {args[0]!r}. Did you mean {close[0]!r}?")
         return super().resolve_command(ctx, args)
 
 
-class Subcommands(LoadingGroup):
+class Subcommands(CommandGroup):
     """Loads the subcommand NAME: the object `command` in cli/NAME.py. Its own help loads none."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:

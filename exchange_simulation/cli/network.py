@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import orjson
 
+from exchange_simulation.cli.main import CommandGroup
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.options import json_option
 
@@ -23,7 +24,7 @@ MECHANISMS = {
 }
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def command() -> None:
     """The networks between a run's components: what this machine can emulate.
 

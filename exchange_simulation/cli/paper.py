@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from exchange.words import printable
 from exchange_simulation.cli.command import Command
 from exchange_simulation.cli.idle_options import CheckedCommand
-from exchange_simulation.cli.main import LoadingGroup
+from exchange_simulation.cli.main import CommandGroup
 from exchange_simulation.launching.option_table import NOTATIONS
 from exchange_simulation.launching.option_types import Listed, Scheme
 from exchange_simulation.launching.options import json_option, results_option
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from exchange_simulation.papers.paper import Paper
 
 
-class Papers(LoadingGroup):
+class Papers(CommandGroup):
     """Builds the command `exchange paper NAME` for each paper of papers/catalogue.py."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002

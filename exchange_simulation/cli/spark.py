@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
+from exchange_simulation.cli.main import CommandGroup
 from exchange_simulation.launching.option_table import F
 from exchange_simulation.launching.options import json_option, together
 
@@ -66,7 +67,7 @@ def session_options(command: F) -> F:
     )(cast(F, with_settings))
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def command() -> None:
     """The data pipeline by itself: runs to tables, tables to summaries, here or on a cluster; runs that go on.
 

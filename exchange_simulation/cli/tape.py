@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exchange_simulation.cli.idle_options import refuse_idle_options
-from exchange_simulation.cli.main import LoadingGroup
+from exchange_simulation.cli.main import CommandGroup
 from exchange_simulation.launching.files import refuse_overwriting
 from exchange_simulation.launching.option_types import Count, OneOf, Rate
 from exchange_simulation.launching.options import json_option, options_for
@@ -28,7 +28,7 @@ PRICE_UNITS_PER_DOLLAR = 10_000
 LARGEST_TICK = 1_000 * PRICE_UNITS_PER_DOLLAR
 
 
-@click.group(cls=LoadingGroup, invoke_without_command=True)
+@click.group(cls=CommandGroup, invoke_without_command=True)
 @click.option("--orders", type=Count(), default="1M", show_default=True, help="Number of orders.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="The file to write.")
 @options_for("seed", "prices", "price_model", "max_price")
@@ -73,13 +73,15 @@ def stats(tape: Path, as_json: bool) -> None:
     """
     from exchange_simulation.experiments.tapes.statistics import statistics_of
     from exchange_simulation.reports.exports import print_json
+    from exchange_simulation.reports.tables import terminal
 
     statistics = statistics_of(tape)
     if as_json:
         print_json(statistics.as_dict())
         return
+    console = terminal()
     for line in lines_of(statistics):
-        click.echo(line)
+        console.print(line, markup=False, soft_wrap=not console.is_terminal)
 
 
 @command.command("import")

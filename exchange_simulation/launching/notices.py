@@ -13,17 +13,23 @@ T = TypeVar("T")
 Listener = Callable[[str], None]
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+_printer: ContextVar[Listener | None] = ContextVar("printer", default=None)
 _is_verbose: ContextVar[bool] = ContextVar("is_verbose", default=False)
 _is_one_line: ContextVar[bool] = ContextVar("is_one_line", default=False)
 
 
 def say(sentence: str) -> None:
-    """Give the sentence to the listener; without a listener, print it on stderr."""
-    listener = _listener.get()
+    """Give the sentence to the listener; without a listener, print it on stderr, above a bar that is shown there."""
+    listener = _listener.get() or _printer.get()
     if listener:
         listener(sentence)
     else:
         click.echo(sentence, err=True)
+
+
+def printed_by(printer: Listener) -> contextlib.AbstractContextManager[None]:
+    """Return a context in which `say` calls `printer`, if no listener gets the messages."""
+    return holding(_printer, printer)
 
 
 def has_listener() -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from exchange.json_records import Record
 from exchange_simulation.launching.interrupts import raise_if_interrupted
 from exchange_simulation.launching.notices import say
-from exchange_simulation.launching.record.noise import noise_words
+from exchange_simulation.launching.record.noise import why_set_aside
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell, Figures
 from exchange_simulation.messaging.earlier import TIMES_LONGER
@@ -144,7 +144,7 @@ def _report_progress(
     """Print the outcome of a measurement, whether it is set aside for noise, and the time left if it is long."""
     outcome = _figures_in_words(benchmark, record["figures"]) or "; ".join(reasons_in_words(record["reasons"]))
     if is_made_again:
-        outcome += f"; set aside: {noise_words(record)}"
+        outcome += f"; set aside: {why_set_aside(record)}"
     if left_s >= SAY_TIME_LEFT_FROM_S:
         outcome += f"; about {duration_in_words(left_s)} left"
     say(f"{benchmark.name} {repeat}: {cell}: {outcome}")

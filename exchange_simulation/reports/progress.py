@@ -8,16 +8,21 @@ import time
 from collections.abc import Callable, Iterator
 from typing import IO, Any, cast
 
+from rich.cells import cell_len
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 
 from exchange.settings import RunSettings
 from exchange_simulation.launching.launch.watch import OnSecond
-from exchange_simulation.launching.notices import has_listener, say
+from exchange_simulation.launching.notices import has_listener, printed_by, say
 from transports.registry import scheme_of
 
 LINE_EVERY_S = 5.0
 """The time between two lines about the progress."""
+LEAST_BAR_WIDTH = len(" ") + 10
+"""A bar that had less room is left out."""
+MOST_ANSWERS = 10_000_000
+"""A number as wide as any that is shown, if it is not known before how many there will be."""
 CALL_EVERY_S = 1.0
 """The time between two calls of a listener, such as `on_progress` of the Python API."""
 
@@ -58,16 +63,28 @@ def counting(work: str, total: int | None, words_after_count: str, verb: str) ->
 @contextlib.contextmanager
 def _bar(console: Console, work: str, total: int | None, words_after_count: str) -> Iterator[OnCount]:
     """Show a bar that is redrawn only when called: a livelier bar would take CPU from the run that is measured."""
-    bar = Progress(
+    count_and_time = f"{total or MOST_ANSWERS:,}{words_after_count} 0:00:00"
+    space = console.width - cell_len(count_and_time) - len(" ")
+    columns: list[ProgressColumn] = [
         TextColumn("{task.description}"),
-        BarColumn(),
         TextColumn("{task.completed:,.0f}" + words_after_count),
         TimeRemainingColumn(),
+    ]
+    if cell_len(work) + LEAST_BAR_WIDTH <= space:
+        columns.insert(1, BarColumn())
+    elif cell_len(work) > space:
+        work = f"{work[: max(space - 1, 0)]}…"  # the number and the time are shown whole
+    bar = Progress(
+        *columns,
         console=console,
         auto_refresh=False,
         transient=True,
     )
-    with bar:
+
+    def print_above(sentence: str) -> None:
+        bar.console.print(sentence, markup=False, highlight=False, soft_wrap=True)  # a command in it can be pasted
+
+    with bar, printed_by(print_above):
         task = bar.add_task(work, total=total)
         yield lambda count: bar.update(task, completed=count, refresh=True)
 

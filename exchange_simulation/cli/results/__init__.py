@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from exchange_simulation.cli.main import CommandGroup
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.option_types import OneOf, Scheme
 from exchange_simulation.launching.options import json_option
@@ -27,7 +28,7 @@ def _names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list
     return sorted((name for name in names if name.startswith(incomplete)), reverse=True)
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def command() -> None:
     """List what was run, show it again, compare two of them, or repeat one.
 

@@ -37,6 +37,8 @@ TRIAL_WORDS_WIDTH = 34
 """Characters for the words about a trial; a longer sentence is cut before names are."""
 TIME_WIDTH = len("11-22 23:59 ")
 """Characters of the column `local time`, with the blank behind it."""
+CUT = "…"
+CUT_LEGEND = "… cut; the end of a name is enough in commands. A pipe has everything"
 UNBOUNDED = 10_000
 """The width of a list that nobody looks at in a terminal."""
 SEPARATORS = 3
@@ -60,7 +62,10 @@ def show_list(results: Path, transport: str | None, status: str | None, last: in
     if as_json:
         print_json([_as_json(row) for row in chosen])
     elif chosen:
-        click.echo("\n".join(lines(chosen)))
+        shown = lines(chosen)
+        click.echo("\n".join(shown))
+        if any(CUT in line for line in shown):
+            click.echo(CUT_LEGEND)
         if any(row.is_noisy for row in chosen):
             click.echo(NOISE_LEGEND)
     else:
@@ -176,8 +181,8 @@ def _joined(cells: Sequence[str], widths: Sequence[int], alignment: Literal["<",
 
 
 def _end_of(text: str, width: int) -> str:
-    return text if len(text) <= width else "…" + text[1 - width :]
+    return text if len(text) <= width else CUT + text[1 - width :]
 
 
 def _beginning_of(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: max(1, width - 1)] + "…"
+    return text if len(text) <= width else text[: max(1, width - 1)] + CUT

@@ -22,7 +22,7 @@ from exchange_simulation.launching.files import write_json
 from exchange_simulation.launching.interrupts import interruption_noted, pause
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import has_listener, say
-from exchange_simulation.launching.record.noise import noise_words
+from exchange_simulation.launching.record.noise import why_set_aside
 from exchange_simulation.launching.run import measured_run
 from exchange_simulation.repeats.noise_rule import Redos
 from exchange_simulation.reports.progress import progress_bar
@@ -157,7 +157,7 @@ class Progress:
         """Print a line about the end of a run, unless a bar is drawn."""
         if self._is_drawn:
             return
-        noise = f", set aside: {noise_words(record)}" if will_be_repeated else ""
+        noise = f", set aside: {why_set_aside(record)}" if will_be_repeated else ""
         sentence = f"{words}: {record['status']}{noise}"
         if has_listener():
             say(sentence)

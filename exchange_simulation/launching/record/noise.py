@@ -294,6 +294,11 @@ def noise_words(run: Mapping[str, Any]) -> str:
     return "" if share is None else f"others took {share_words(share)} of all processors"
 
 
+def why_set_aside(run: Mapping[str, Any]) -> str:
+    """Return why the run is to be made again, in words. If its noise is unknown, an earlier try was noisy."""
+    return noise_words(run) or "too short to tell what others took"
+
+
 def share_words(share: float) -> str:
     """Return the share in percent. Below 10% it has a decimal, so that 5.0% and 5.4% can be told from each other."""
     return f"{share:.0%}" if share >= 2 * MOST_SHARE else f"{share:.1%}"

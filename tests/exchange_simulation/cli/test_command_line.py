@@ -92,6 +92,12 @@ def test_a_slip_gets_a_suggestion(words: list[str], meant: str):
     assert meant in done.output
 
 
+@pytest.mark.parametrize("words", [["RUN"], ["Bench", "DE-SPSC"], ["paper", "AMQP"], ["results", "List"]])
+def test_a_command_is_known_in_any_case(words: list[str]):
+    in_lower_case = [word.lower() for word in words]
+    assert output(*words, "--help") == output(*in_lower_case, "--help")
+
+
 @pytest.mark.parametrize(
     ("typed", "transport"),
     [

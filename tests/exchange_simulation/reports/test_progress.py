@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from rich.console import Console
 
 from exchange.settings import RunSettings
 from exchange_simulation.launching.launch.watch import Moment
+from exchange_simulation.launching.notices import say
 from exchange_simulation.reports import progress
 from tests.exchange_command import exchange, exchange_in_process
 
@@ -36,6 +38,29 @@ def test_the_bar_of_a_run_bounded_by_time_has_no_total() -> None:
     with progress._bar(console, "zeromq", None, " orders") as on_count:
         on_count(1_234)
         assert "1,234 orders" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_bar_shows_the_whole_number_and_the_time_in_every_terminal(width: int) -> None:
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=True, no_color=True, width=width)
+    work = "request-reply, amqp, match indexed, 4 clients, 8 threads, 1 KiB, 0 preloaded"
+    with progress._bar(console, work, 800_000, " of 800,000 messages") as on_count:
+        on_count(123_456)
+        *_, line = file.getvalue().split("\r")
+    assert line.rstrip().endswith("123,456 of 800,000 messages -:--:--")
+
+
+def test_a_sentence_beside_a_bar_stands_on_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=True, width=80)
+    sentence = "waiting for engine, gateway to be ready (a first run compiles kernels), for 10 s so far"
+    with progress._bar(console, "zeromq", 800, " of 800 orders"):
+        shown = len(file.getvalue())
+        say(sentence)
+        printed = file.getvalue()[shown:]
+    assert capsys.readouterr().err == ""
+    assert re.fullmatch(r"(\r|\x1b\[2K)+" + re.escape(sentence) + r"\n.*0 of 800 orders.*", printed, re.DOTALL)
 
 
 def test_a_run_prints_the_checksums_that_match_prints(tmp_path: Path) -> None:

@@ -61,7 +61,8 @@ def line_with(characters: str, results_folder: Path) -> str:
 
 def test_each_folder_is_one_line_and_the_newest_is_last(results_folder: Path) -> None:
     lines = results(results_folder, "list").stdout.splitlines()
-    assert len(lines) == 1 + 10
+    assert len(lines) == 1 + 10 + 1
+    assert lines[-1].startswith("… cut")
     assert max(map(len, lines)) <= 80
     started = [line.split()[0] for line in lines if LOCAL in line]
     assert [name[-6:] for name in started] == ["trial", "at-out", LONG[-6:], "newest"]
