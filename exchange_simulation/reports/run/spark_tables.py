@@ -46,7 +46,7 @@ def hand_over(folder: Path, job: str, tables: str, again: str, quiet: bool) -> b
     """
     begun_s = time.monotonic()
     try:
-        with waiting(f"making the tables of {folder.name}; Ctrl-C leaves them out"):
+        with waiting("making the tables; Ctrl-C leaves them out"):
             from spark.errors import SparkError
 
             try:
