@@ -1,7 +1,7 @@
 """Numbers, durations and sizes as a user types them. Every option reads them here.
 
 A number is 8000, 8,000, 8k, 1e4 or 1.5M. A duration is 2, 2s, 500ms, 50us, 1m or 1h; without a unit it is seconds. A
-size is 64, 64B, 1kB or 1KiB.
+size is 64, 64B, 1kB or 1KiB. Units may have any case; only the millions of a number are a large M.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal, InvalidOperation, Overflow
 
-FACTORS = {"k": Decimal(1_000), "M": Decimal(1_000_000), "G": Decimal(1_000_000_000)}
+FACTORS = {"k": Decimal(1_000), "K": Decimal(1_000), "M": Decimal(1_000_000), "G": Decimal(1_000_000_000)}
 SECONDS_BY_UNIT = {
     "ns": Decimal("1e-9"),
     "us": Decimal("1e-6"),
@@ -20,14 +20,15 @@ SECONDS_BY_UNIT = {
     "m": Decimal(60),
     "h": Decimal(3_600),
 }
+"""Seconds by a unit in small letters."""
 BYTES_BY_UNIT = {"": 1, "b": 1, "kb": 1_000, "kib": 1 << 10, "mb": 1_000_000, "mib": 1 << 20}
 """Bytes by a unit in small letters."""
-GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?[kMG]?")
+GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?[kKMG]?")
 """A number with a comma before every three digits."""
-DURATION = re.compile(r"(?P<number>.*?) ?(?P<unit>ns|us|µs|ms|min|s|m|h)")
+DURATION = re.compile(r"(?P<number>.*?) ?(?P<unit>[a-zA-Zµ]+)")
 SIZE = re.compile(r"(?P<number>[\d,]+) ?(?P<unit>[a-zA-Z]*)")
 NUMBER_FORMS = "8000, 8,000, 8k or 1e4"
-DURATION_FORMS = "2, 2s, 500ms, 1m or 1h"
+DURATION_FORMS = "2, 2s, 500ms, 200us, 1m or 1h"
 SIZE_FORMS = "64, 1kB, 1KiB or 1MiB"
 
 
@@ -48,14 +49,15 @@ def number_of(text: str) -> Decimal:
 def seconds_of(text: str) -> float:
     """Read a duration in seconds. InvalidOperation if the text is none."""
     written = DURATION.fullmatch(text.strip())
-    if written is None:
+    if written is None or written["unit"].lower() not in SECONDS_BY_UNIT:
         return float(number_of(text))
-    return float(number_of(written["number"]) * SECONDS_BY_UNIT[written["unit"]])
+    return float(number_of(written["number"]) * SECONDS_BY_UNIT[written["unit"].lower()])
 
 
 def microseconds_of(text: str) -> float:
     """Read a duration with its unit, in microseconds. InvalidOperation if the text is none, or has no unit."""
-    if DURATION.fullmatch(text.strip()) is None:
+    written = DURATION.fullmatch(text.strip())
+    if written is None or written["unit"].lower() not in SECONDS_BY_UNIT:
         raise InvalidOperation(text)
     return seconds_of(text) * 1e6
 

@@ -284,7 +284,7 @@ class Number(click.FloatRange):
 
 
 class Seconds(Number):
-    """Seconds within a range, also with a unit: 2s, 500ms, 1m or 1h."""
+    """Seconds within a range, also with a unit: 2s, 500ms, 200us, 1m or 1h."""
 
     name = "seconds"
     noun = "duration"

@@ -11,7 +11,15 @@ from exchange.quantities import bytes_of, microseconds_of, number_of, seconds_of
 
 @pytest.mark.parametrize(
     ("text", "number"),
-    [("8000", 8000), ("8,000", 8000), ("8k", 8000), ("1,234,567", 1_234_567), ("1.5M", 1_500_000), ("1e4", 10_000)],
+    [
+        ("8000", 8000),
+        ("8,000", 8000),
+        ("8k", 8000),
+        ("8K", 8000),
+        ("1,234,567", 1_234_567),
+        ("1.5M", 1_500_000),
+        ("1e4", 10_000),
+    ],
 )
 def test_a_number_has_many_forms(text: str, number: int) -> None:
     assert number_of(text) == number
@@ -36,6 +44,10 @@ def test_text_that_is_no_number_is_refused(text: str) -> None:
         ("1.5h", 5400.0),
         ("1,000ms", 1.0),
         ("1e3", 1000.0),
+        ("2S", 2.0),
+        ("500MS", 0.5),
+        ("200Us", 200e-6),
+        ("2M", 120.0),
     ],
 )
 def test_a_duration_may_have_a_unit(text: str, seconds: float) -> None:

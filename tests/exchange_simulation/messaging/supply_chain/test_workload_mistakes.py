@@ -108,4 +108,4 @@ def test_seconds_may_have_a_unit_of_time(duration: str) -> None:
 
 
 def test_seconds_have_no_other_unit() -> None:
-    assert "'60x' is no duration: give one, as 2, 2s, 500ms, 1m or 1h" in refusal("--duration", "60x")
+    assert "'60x' is no duration: give one, as 2, 2s, 500ms, 200us, 1m or 1h" in refusal("--duration", "60x")
