@@ -170,4 +170,5 @@ BENCHMARK = BenchmarkDefinition(
         "sample_s": 0.5,
         "repeats": 2,
     },
+    quick_help="Fewer clients and threads, two repeats: to see how it looks.",
 )

@@ -25,7 +25,7 @@ def output_of(batches: list[list[dict[str, Any]]], is_terminal: bool = False) ->
     """Return all output for these batches of changed rows, one after the other, and for the end of the run."""
     file = io.StringIO()
     console = Console(file=file, width=80, force_terminal=is_terminal, color_system=None)
-    totals = Totals(records=90, late=2, problems={"unknown kind": (1, "weather")})
+    totals = Totals(lines=91, records=90, late=2, problems={"unknown kind": (1, "weather")})
     with SecondsOnScreen(console) as screen:
         for rows in batches:
             screen.take_rows(RUN, rows)
