@@ -151,16 +151,18 @@ def _saturated(observed: dict[str, Observations]) -> Iterator[str]:
 def _streams(plan: TrialPlan, observed: dict[str, Observations]) -> Iterator[str]:
     """Yield a sentence for each block in which equal orders had different answers.
 
-    Arms with several gateways are left out: their answers depend on the order in which the engine took the orders.
+    Arms with several gateways are left out: their answers depend on the order in which the engine took the orders. Arms
+    with different numbers of engines are not compared: the answers of several engines have a checksum for each engine.
     """
     for block in plan.blocks:
-        answers_by_orders: dict[str, set[str]] = {}
+        answers_by_orders: dict[tuple[str, int], set[str]] = {}
         for arm in plan.arms_of(block):
             if arm.settings.gateways > 1:
                 continue
             for run in observed[arm.label].runs.values():
                 checksums = run.get("checksums", {})
-                answers_by_orders.setdefault(checksums.get("orders"), set()).add(checksums.get("answers"))
+                orders = checksums.get("orders"), arm.settings.engines
+                answers_by_orders.setdefault(orders, set()).add(checksums.get("answers"))
         if any(len(answers) > 1 for answers in answers_by_orders.values()):
             yield f"{block}: the same orders had different answers; do not trust these runs"
 

@@ -188,6 +188,21 @@ def test_several_gateways_may_have_different_answers_to_the_same_orders(tmp_path
     assert "different answers" not in caveats(tmp_path, trial_plan)
 
 
+@pytest.mark.parametrize(("engines", "warns"), [((1, 2), False), ((2, 2), True)])
+def test_several_engines_have_a_checksum_of_answers_that_one_engine_does_not_have(
+    engines: tuple[int, int], warns: bool, tmp_path: Path
+) -> None:
+    """Regression: a sweep of one and two engines said not to trust its runs."""
+    arms = []
+    for name, number in zip("ab", engines, strict=True):
+        settings = RunSettings(orders_per_s=1000.0, duration_s=1.0, engines=number, instruments=2)
+        arms.append(TrialArm(name, "", settings))
+    trial_plan = TrialPlan(arms=tuple(arms), repeats=1, seed=1)
+    for step in trial_plan.steps:
+        put(tmp_path, step, checksums={"orders": "aa", "answers": step.arm.contender})
+    assert ("different answers" in caveats(tmp_path, trial_plan)) == warns
+
+
 def test_the_metrics_of_an_absent_component_are_absent(tmp_path: Path) -> None:
     put_all(tmp_path, plan(repeats=1), {"a": [100.0], "b": [100.0]})
     metrics = results(tmp_path, plan(repeats=1))["arms"][0]["metrics"]
