@@ -237,7 +237,7 @@ def test_each_of_many_idle_roles_is_told_to_stop_once(monkeypatch: pytest.Monkey
     roles = [Role("consumer", lambda _session: RoleResult(), ())]
     roles += [Role(f"idle {number}", idle, (), idles=True) for number in range(20)]
     settled: list[str] = []
-    setup: Any = SimpleNamespace(settle=lambda role: settled.append(role.name))
+    setup: Any = SimpleNamespace(hosts=None, settle=lambda role: settled.append(role.name))
     with Launcher(roles, setup, in_threads=True, patience_s=9.0) as launcher:
         assert len(launcher.play(lambda: None, lambda: None, lambda _count: None).results) == 21
     assert words.count(("stop",)) == 20
@@ -270,6 +270,8 @@ def test_the_broker_s_sockets_are_read_before_the_roles_end(monkeypatch: pytest.
 
     server = SimpleNamespace(usage=ResourceUsage.now, facts=lambda: {"pid": os.getpid()})
     setup: Any = SimpleNamespace(
+        hosts=None,
+        sees_all_roles=True,
         servers=lambda _cell: [server],
         links=lambda _, brokers: contextlib.nullcontext(brokers),
         group=0,
@@ -338,7 +340,12 @@ def test_figures_of_the_machine_begin_after_links_are_open(monkeypatch: pytest.M
     benchmark = replace(
         benchmark_of("perftest"), roles=lambda *_: [], judge=lambda *_: [], figures=lambda *_: {"transfers": 1.0}
     )
-    setup: Any = SimpleNamespace(servers=lambda _cell: [], links=lambda _, brokers: contextlib.nullcontext(brokers))
+    setup: Any = SimpleNamespace(
+        hosts=None,
+        sees_all_roles=True,
+        servers=lambda _cell: [],
+        links=lambda _, brokers: contextlib.nullcontext(brokers),
+    )
     record = measuring.measure(benchmark, Cell("memory", {}, {"timeout_s": 1.0}), setup)
     assert [second["second"] for second in record["series"]] == [2.0]
     assert record["figures"]["interrupts_per_s"] == 40.0
