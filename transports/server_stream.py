@@ -102,7 +102,13 @@ class ServerStream(ABC):
             except BlockingIOError:
                 return False
             except OSError as error:
+                self._take_last_words()
                 raise self.gone(error.strerror or str(error)) from error
+
+    def _take_last_words(self) -> None:
+        """Take in what the server sent before it hung up, so that `gone` can find its reason."""
+        with contextlib.suppress(PeerGone):
+            ServerStream.fill(self)
 
     @property
     def has_unsent(self) -> bool:

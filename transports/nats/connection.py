@@ -123,9 +123,20 @@ class Connection(ServerStream):
         try:
             super().fill()
         except PeerGone as error:
-            if self._address is None or self._has_given_reason:
-                raise
-            raise self._explained(error, self._address) from error
+            raise self._with_reason(error) from error
+
+    def flush(self) -> bool:
+        """Send what is unsent. True if all of it has gone. PeerGone if the server hung up, as `fill` says it."""
+        try:
+            return super().flush()
+        except PeerGone as error:
+            raise self._with_reason(error) from error
+
+    def _with_reason(self, error: PeerGone) -> PeerGone:
+        """Return the error, with the probable reason if the server gave none and had accepted us before."""
+        if self._address is None or self._has_given_reason:
+            return error
+        return self._explained(error, self._address)
 
     def _explained(self, error: PeerGone, address: Address) -> PeerGone:
         """Return the error of a server that hung up without a word; if the server still runs, with the probable reason.

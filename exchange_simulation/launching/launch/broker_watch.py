@@ -131,7 +131,10 @@ class BrokerWatch:
         return facts
 
     def close(self) -> None:
-        """Delete the run's queues, and close the connection. An error is only said: no record depends on the queues."""
+        """Delete the run's queues, and close the connection.
+
+        An error is only said, since no record depends on the queues. Those of a private server go with the server.
+        """
         if self._probe:
             try:
                 # Before the clock starts, the queues may belong to a run under way with the same name: leave them.
@@ -139,7 +142,8 @@ class BrokerWatch:
                     self._probe.take_down()
                 self._probe.close()
             except Exception as error:  # noqa: BLE001
-                say(f"the run's queues may be left at the broker: {type(error).__name__}: {error}")
+                if self._server is None:
+                    say(f"the run's queues may be left at the broker: {type(error).__name__}: {error}")
 
 
 def accepted_by(server: BrokerServer, nodelay: bool) -> list[dict[str, Any]]:

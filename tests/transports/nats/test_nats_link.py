@@ -9,7 +9,7 @@ import pytest
 
 from tests.transports.conftest import TOKEN, deadline_ns, greet, joined, serve_links_until
 from tests.transports.nats.conftest import server_that_sends
-from transports.base import BadAddress, Pattern, PeerGone
+from transports.base import BadAddress, Link, Pattern, PeerGone
 from transports.declaration import RunningBroker, Where
 from transports.frames import FrameBatch
 from transports.lending import lent_by
@@ -239,8 +239,17 @@ def test_our_own_slowness_is_not_taken_for_the_server_s_silence(
         assert looks > 1
 
 
+def use_until_gone(link: Link, sees_it_by: str) -> None:
+    """Receive all that comes, or only send, until that raises PeerGone."""
+    if sees_it_by == "receive":
+        serve_links_until(lambda: link.receive(FrameBatch()) < 0, link)
+    else:
+        serve_links_until(lambda: link.send(FrameBatch.of(b"frame"), 0) < 0)
+
+
+@pytest.mark.parametrize("sees_it_by", ["receive", "send"])
 def test_a_server_that_hangs_up_and_lives_on_may_have_found_us_too_slow(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sees_it_by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broker = Nats().with_options({"max_pending": str(1 << 20)})
     with broker.start(tmp_path / "server", process_group=None, nodelay=True, where=Where()) as running:
@@ -257,11 +266,12 @@ def test_a_server_that_hangs_up_and_lives_on_may_have_found_us_too_slow(
 
             serve_links_until(hung_up, quick)
             with pytest.raises(PeerGone, match=r"but it is still running\. .*\(Slow Consumer\): .*max_pending"):
-                serve_links_until(lambda: slow.receive(FrameBatch()) < 0, slow)
+                use_until_gone(slow, sees_it_by)
 
 
+@pytest.mark.parametrize("sees_it_by", ["receive", "send"])
 def test_a_message_over_the_server_s_limit_is_named_with_the_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sees_it_by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("transports.nats.server.JETSTREAM", "max_payload: 1000\n")
     with Nats().start(tmp_path / "server", process_group=None, nodelay=True, where=Where()) as running:
@@ -269,4 +279,4 @@ def test_a_message_over_the_server_s_limit_is_named_with_the_limit(
         with joined(running.url) as (_, connector):
             connector.send(FrameBatch.of(bytes(2000)), 0)
             with pytest.raises(PeerGone, match="Maximum Payload Violation: it takes messages of at most 1000 bytes"):
-                serve_links_until(lambda: connector.receive(FrameBatch()) > 0, connector)
+                use_until_gone(connector, sees_it_by)

@@ -106,6 +106,9 @@ def test_queues_that_cannot_be_deleted_do_not_fail_the_run(
     watch._has_begun = True
     watch.close()
     assert "the run's queues may be left at the broker: RuntimeError: the channel is closed" in capsys.readouterr().err
+    watch._server = SimpleNamespace()  # type: ignore[assignment]
+    watch.close()
+    assert capsys.readouterr().err == "", "a private server is gone after the run, with all its queues"
 
 
 def test_only_a_broker_on_this_host_is_found_by_its_port(watch: BrokerWatch) -> None:
