@@ -81,7 +81,7 @@ def contender_of(arm: Record) -> str:
 
 
 def line_labels(arms: list[Record]) -> dict[str, str]:
-    """Return the label of each contender's line: its name, its remark, and its guarantee if the arms' ones differ.
+    """Return the label of each contender's line: its name, and in brackets what `in_brackets` says of it.
 
     For example: {"shm": "shm (no network)"}
     """
@@ -137,8 +137,8 @@ def _against_rate(arms: list[Record], metric: str) -> Chart:
     log_y(axes)
     label_ends(axes, labels)
     points = [RatePoint(contender_of(arm), metric, arm) for arm in arms]
-    numbers = numbers_of_points(points, "us")
-    return Chart(axes, numbers, hover=numbers)
+    labelled_points = [RatePoint(names[contender_of(arm)], metric, arm) for arm in arms]
+    return Chart(axes, numbers_of_points(points, "us"), hover=numbers_of_points(labelled_points, "us"))
 
 
 @dataclass(frozen=True)

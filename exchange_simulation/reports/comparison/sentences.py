@@ -114,25 +114,20 @@ def rate_and_name(record: Record, arm: Record) -> tuple[str, str]:
 
     For example: ("8,000", "amqp, packing 10, arrivals poisson"), or ("max", "redis?kind=stream (durable)")
     """
-    name = arm["contender"] + factors_beside_rate(arm) + notes_in_brackets(record, arm)
+    name = arm["contender"] + factors_beside_rate(arm) + in_brackets(arm, record["arms"])
     return rate_text(arm["settings"]["orders_per_s"]), name
 
 
-def notes_in_brackets(record: Record, arm: Record) -> str:
-    """Return what a row of a table says of an arm's transport: its remark, and its guarantee if guarantees differ.
+def in_brackets(arm: Record, arms: Sequence[Record]) -> str:
+    """Return an arm's remark, and the first word of its guarantee if that of another arm differs, in brackets.
 
-    For example: " (no network)", " (durable)"; empty if there is nothing to say. Of a guarantee it is the first word:
-    the first caveat of the record has the whole guarantees.
+    For example: " (no network)", " (durable)"; empty if there is nothing to say. The first caveat of the record has the
+    whole guarantees.
     """
-    return in_brackets(arm, record["arms"], guarantee_in_words=lambda guarantee: guarantee.partition(",")[0])
-
-
-def in_brackets(arm: Record, arms: Sequence[Record], guarantee_in_words: Callable[[str], str] = str) -> str:
-    """Return an arm's remark, and its guarantee in words if that of another arm differs, in brackets."""
     notes = [remark_of(arm["settings"]["transport"])]
     guarantees = {one.get("guarantee") for one in arms}
     if arm.get("guarantee") and len(guarantees) > 1:
-        notes.append(guarantee_in_words(arm["guarantee"]))
+        notes.append(arm["guarantee"].partition(",")[0])
     words = "; ".join(note for note in notes if note)
     return f" ({words})" if words else ""
 

@@ -32,7 +32,7 @@ def test_unlike_guarantees_are_the_first_caveat_and_in_the_labels(tmp_path: Path
     assert "repeats cannot reach a verdict" in record["caveats"][1]
     assert line_labels(record["arms"]) == {
         "zeromq": "zeromq (lossy)",
-        "redis?kind=stream": "redis?kind=stream (durable, synced once a second)",
+        "redis?kind=stream": "redis?kind=stream (durable)",
     }
 
 

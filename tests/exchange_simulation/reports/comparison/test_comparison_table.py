@@ -8,7 +8,7 @@ import pytest
 
 from exchange_simulation.launching.metrics import COMPONENTS
 from exchange_simulation.reports.comparison.figures import line_labels
-from exchange_simulation.reports.comparison.sentences import completion, cpu_beyond, cpu_metric, notes_in_brackets
+from exchange_simulation.reports.comparison.sentences import completion, cpu_beyond, cpu_metric, in_brackets
 from exchange_simulation.reports.comparison.table import _cpu, show
 from exchange_simulation.reports.formats.estimates import median_text
 from exchange_simulation.reports.tables import terminal
@@ -46,12 +46,12 @@ def test_rows_name_guarantees_that_differ_and_a_missing_network() -> None:
     channels = arm_over("redis", "lossy")
     floor = arm_over("shm?pace=spin", "lossy")
     unlike = {"arms": [stream, channels, floor]}
-    assert notes_in_brackets(unlike, stream) == " (durable)"
-    assert notes_in_brackets(unlike, channels) == " (lossy)"
-    assert notes_in_brackets(unlike, floor) == " (no network; lossy)"
+    assert in_brackets(stream, unlike["arms"]) == " (durable)"
+    assert in_brackets(channels, unlike["arms"]) == " (lossy)"
+    assert in_brackets(floor, unlike["arms"]) == " (no network; lossy)"
     alike = {"arms": [channels, floor]}
-    assert notes_in_brackets(alike, channels) == ""
-    assert notes_in_brackets(alike, floor) == " (no network)"
+    assert in_brackets(channels, alike["arms"]) == ""
+    assert in_brackets(floor, alike["arms"]) == " (no network)"
     assert line_labels(alike["arms"]) == {"redis": "redis", "shm?pace=spin": "shm?pace=spin (no network)"}
 
 
