@@ -220,16 +220,19 @@ def _reasons_for_saturated(
     outcome: RunOutcome, offered_orders_per_s: float | None, lag_p99_us: Mapping[int, float]
 ) -> Iterator[str]:
     """Yield the reasons of all pairs that did not keep up with their rate."""
+    pause = pause_words(outcome.broker)
     for pair, gateway in outcome.gateways.items():
-        yield from _with_pair_number(
-            outcome, pair, _reasons_of_pair(gateway, offered_orders_per_s, lag_p99_us.get(pair))
-        )
+        reasons = _reasons_of_pair(gateway, offered_orders_per_s, lag_p99_us.get(pair), pause)
+        yield from _with_pair_number(outcome, pair, reasons)
 
 
 def _reasons_of_pair(
-    gateway: GatewayResult, offered_orders_per_s: float | None, lag_p99_us: float | None
+    gateway: GatewayResult, offered_orders_per_s: float | None, lag_p99_us: float | None, pause: str
 ) -> Iterator[str]:
-    """Yield reasons if a pair did not keep up with its rate. A single order has no rate."""
+    """Yield reasons if a pair did not keep up with its rate. A single order has no rate.
+
+    `pause` is the sentence on a broker that stood still, if it did.
+    """
     if offered_orders_per_s is None or gateway.orders.messages < 2:
         return
     offered = Offered(
@@ -242,6 +245,7 @@ def _reasons_of_pair(
         at_once=gateway.due_at_once,
         blocked_s=gateway.link.get("blocked_s", 0.0),
         broken_s=(gateway.recovery or {}).get("without_service_s", 0.0),
+        pause=pause,
     )
     yield from offered.reasons_for_saturated()
 
@@ -268,6 +272,8 @@ class Offered:
     """Time in which a broker in alarm took nothing from the link."""
     broken_s: float = 0.0
     """Time without an answer around the breaks of a session that went on."""
+    pause: str = ""
+    """The sentence on a broker that stood still; empty if it did not."""
 
     def reasons_for_saturated(self) -> Iterator[str]:
         """Yield reasons if the rate was not kept. The lag comes last: a lag alone does not mean a lower rate."""
@@ -286,8 +292,10 @@ class Offered:
         if self.lag_p99_us is not None and self.lag_p99_us > MOST_LAG_P99_US:
             if self.broken_s:
                 yield f"the session was broken, and nothing was answered for {self.broken_s:,.2f} s"
+            if self.pause:
+                yield self.pause
             reason = f"{self.whose} p99 lag is {self.lag_p99_us / 1e3:,.1f} ms"
-            has_other_reason = is_short or is_growing or is_blocked or self.broken_s
+            has_other_reason = is_short or is_growing or is_blocked or self.broken_s or self.pause
             if not has_other_reason:
                 reason += f", though the rate was held and answers kept up: a delay on {self.whose} side"
             yield reason

@@ -62,7 +62,7 @@ def _warnings(record: dict[str, Any]) -> Iterator[str]:
     for flag in record.get("network", {}).get("flags", ()):
         yield f"the network: {flag}"
     pause = pause_words(record.get("broker"))
-    if pause and pause not in record["reasons"]:
+    if pause and not any(pause in reason for reason in record["reasons"]):
         yield pause
     noise = noise_of(record).banner("runs")
     if noise:

@@ -168,6 +168,16 @@ def test_a_lag_behind_a_broker_in_alarm_is_the_brokers() -> None:
     assert not is_gateways_own([why, lag])
 
 
+def test_a_lag_behind_a_broker_that_stood_still_is_not_the_gateways_own() -> None:
+    paused = replace(outcome(), broker={"slowest_look_s": 4.21})
+    status, [why, lag] = judge(paused, RATE, {1: 1_400_000.0})
+    assert status == "saturated"
+    assert why.startswith("the broker answered a look at its queues after 4.2 s")
+    assert lag == "the gateway's p99 lag is 1,400.0 ms"
+    assert not is_gateways_own([why, lag])
+    assert judge(paused, RATE, {1: 50.0}) == ("complete", [])
+
+
 def test_a_lag_around_a_break_of_the_session_is_not_the_gateways_own() -> None:
     resumed = outcome(gateway={"recovery": {"sessions": 2, "orders_resent": 31, "without_service_s": 2.72}})
     assert judge(resumed, RATE, {1: 50.0}) == ("complete", [])
