@@ -28,6 +28,7 @@ from exchange_simulation.messaging.measuring import COMPLETE, PARTIAL
 from exchange_simulation.messaging.options import settings_in_words
 from exchange_simulation.messaging.point import Settings
 from exchange_simulation.reports.formats.times import duration_in_words
+from exchange_simulation.reports.progress import part_of_whole
 from transports.base import TransportError
 from transports.registry import scheme_of, transport_of
 
@@ -144,7 +145,8 @@ def measure_suite(
     for number, job in enumerate(jobs, 1):
         say(_place_in_words(number, len(jobs), job.benchmark.name, time.monotonic() - began_s))
         try:
-            parts.append(measure_benchmark(job.benchmark, job.settings, name, brokers, on_part_measured))
+            with part_of_whole(f"{number} of {len(jobs)}:"):
+                parts.append(measure_benchmark(job.benchmark, job.settings, name, brokers, on_part_measured))
         except (KeyboardInterrupt, *ERRORS_OF_A_BENCHMARK) as error:
             last_error = error
             failures.append(f"{job.benchmark.name}: {why_it_ended(error)}")

@@ -6,6 +6,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import IO, Any, cast
 
 from rich.cells import cell_len
@@ -14,7 +15,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeR
 
 from exchange.settings import RunSettings
 from exchange_simulation.launching.launch.watch import OnSecond
-from exchange_simulation.launching.notices import has_listener, printed_by, say
+from exchange_simulation.launching.notices import has_listener, holding, printed_by, say
 from transports.registry import scheme_of
 
 LINE_EVERY_S = 5.0
@@ -27,6 +28,12 @@ CALL_EVERY_S = 1.0
 """The time between two calls of a listener, such as `on_progress` of the Python API."""
 
 OnCount = Callable[[int], None]
+_place: ContextVar[str] = ContextVar("place", default="")
+
+
+def part_of_whole(place: str) -> contextlib.AbstractContextManager[None]:
+    """Return a context in which each bar begins with the place of its work in a larger one, as `3 of 12:`."""
+    return holding(_place, place)
 
 
 @contextlib.contextmanager
@@ -54,7 +61,7 @@ def counting(work: str, total: int | None, words_after_count: str, verb: str) ->
     """
     console = screen()
     if console.is_terminal and not has_listener():
-        with _bar(console, work, total, words_after_count) as on_count:
+        with _bar(console, f"{_place.get()} {work}".lstrip(), total, words_after_count) as on_count:
             yield on_count
     else:
         yield _lines(work, words_after_count, verb)

@@ -51,6 +51,19 @@ def test_a_bar_shows_the_whole_number_and_the_time_in_every_terminal(width: int)
     assert line.rstrip().endswith("123,456 of 800,000 messages -:--:--")
 
 
+def test_a_bar_begins_with_the_place_of_its_work_in_a_larger_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=True, no_color=True, width=80)
+    monkeypatch.setattr(progress, "screen", lambda: console)
+    with (
+        progress.part_of_whole("3 of 12:"),
+        progress.counting("de-pp, tcp, 64 B", 800, " of 800 messages", "sent") as on_count,
+    ):
+        on_count(1)
+        *_, line = file.getvalue().split("\r")
+    assert "3 of 12: de-pp, tcp, 64 B" in line
+
+
 def test_a_sentence_beside_a_bar_stands_on_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, width=80)
