@@ -109,6 +109,8 @@ class RunningBroker:
     """The broker's processes; None if another user or host started them."""
     is_reachable: bool = True
     """False if only clients in their own network namespaces can connect, and this process cannot."""
+    folder: Path | None = None
+    """The folder with the broker's files; None if it was started by others."""
 
 
 class BrokerProbe(Protocol):

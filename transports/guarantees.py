@@ -44,9 +44,14 @@ class Guarantee:
     synced: Sync = Sync.NEVER
 
     @property
+    def keeps_messages(self) -> bool:
+        """True if messages survive the server's end, so that its disk matters."""
+        return self.server_dies is Fate.KEPT
+
+    @property
     def level(self) -> str:
         """The guarantee in a word for labels: lossy, acknowledged or durable; durable with when it is synced."""
-        if self.server_dies is Fate.KEPT:
+        if self.keeps_messages:
             return f"durable, synced {self.synced.value}"
         if self.peer_dies is Fate.KEPT:
             return "acknowledged"

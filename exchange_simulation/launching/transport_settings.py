@@ -300,6 +300,18 @@ def split_query(query: str, names: Container[str]) -> tuple[str, dict[str, str]]
     return "&".join(others), named
 
 
+def split_run_settings(url: str) -> tuple[str, dict[str, Any]]:
+    """Return a transport's URL without the options that are settings of a run, and these settings.
+
+    For example: ("amqp?queue=quorum", {"delivery": "durable"}) for amqp?queue=quorum&delivery=durable
+    """
+    place, _, query = url.partition("?")
+    carried = _declared(url).run_settings
+    others, options = split_query(query, set(carried.values()))
+    settings = {name: options[option] for name, option in carried.items() if option in options}
+    return with_option(place, others), settings
+
+
 def options_in(url: str) -> dict[str, str]:
     """Return the options in the query of a transport's URL."""
     return dict(parse_qsl(url.partition("?")[2], keep_blank_values=True))

@@ -102,6 +102,7 @@ def measure_benchmark(
             "settings": settings_given(settings),
             "networks": setups.facts,
             **({"hosts": hosts} if hosts else {}),
+            "disk": setups.disk,
             "duration_s": earlier_s + time.monotonic() - began_s,
         }
 

@@ -15,6 +15,7 @@ from exchange.json_records import Record
 from exchange.unique import unique
 from exchange.words import counted
 from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.record.disk import disk_in_words
 from exchange_simulation.launching.record.noise_summary import noise_of
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.measurements import MEASUREMENTS
@@ -252,11 +253,18 @@ def _show_reasons(status: str, reasons: Sequence[str]) -> None:
 
 
 def _sentences(record: Mapping[str, Any]) -> list[str]:
-    """Return sentences: the summary without the headline, points that did not keep their rate, networks, and hosts."""
+    """Return sentences: the summary without the headline, saturated points, networks, hosts, disk."""
     headline_sentence = _headline(record)
     summary = [sentence for sentence in _summary(record) if sentence != headline_sentence]
     networks = _networks_in_words(record.get("networks", ()))
-    return [*summary, *_saturated(record["rows"]), *networks, *host_sentences(record), *_clocks_in_words(record)]
+    return [
+        *summary,
+        *_saturated(record["rows"]),
+        *networks,
+        *host_sentences(record),
+        *_clocks_in_words(record),
+        *_disk(record),
+    ]
 
 
 def _summary(record: Mapping[str, Any]) -> Sequence[str]:
@@ -281,6 +289,11 @@ def _networks_in_words(networks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield sentences on each network between the roles, and why it is not the one that was asked for."""
     for network in networks:
         yield from _network_in_words(network)
+
+
+def _disk(record: Mapping[str, Any]) -> list[str]:
+    """A sentence on the disk, if messages survive the end of their broker."""
+    return [disk_in_words(record["disk"])] if record.get("disk") else []
 
 
 def _network_in_words(network: Mapping[str, Any]) -> list[str]:

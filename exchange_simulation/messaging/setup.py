@@ -29,11 +29,14 @@ from exchange_simulation.launching.launch.threads import interpreter_shared
 from exchange_simulation.launching.network.profile import parse
 from exchange_simulation.launching.priority import processors_of
 from exchange_simulation.launching.process_group import ProcessGroup
+from exchange_simulation.launching.record.disk import disk_facts
 from exchange_simulation.launching.transport_settings import (
     check_server,
+    guarantee_of,
     network_fits,
     runs_in_one_process,
     schemes_that_fit,
+    split_run_settings,
     with_transport_defaults,
 )
 from exchange_simulation.messaging import round_trips
@@ -285,6 +288,8 @@ class Setup:
         """The brokers of the transports that have some."""
         self.network: Network | None = None
         self.hosts: BenchmarkHosts | None = None
+        self.disk: dict[str, Any] | None = None
+        """The disk of the brokers that keep messages when they end; None if there are none."""
 
     def __enter__(self) -> Setup:
         with contextlib.ExitStack() as stack:
@@ -299,6 +304,7 @@ class Setup:
                 stack.enter_context(interpreter_shared())
             for transport in self._patterns:
                 self._load(transport)
+            self.disk = self._disk()
             round_trips.load()  # a fork that loads these kernels takes 10 ms for its first round trip
             settle_down()  # forks share all objects so far, which are neither collected nor moved from now on
             stack.callback(gc.enable)
@@ -329,6 +335,14 @@ class Setup:
     def sees_all_roles(self) -> bool:
         """Whether the counters of this machine have the work of all roles."""
         return self.hosts is None or self.hosts.all_on_this_machine
+
+    def _disk(self) -> dict[str, Any] | None:
+        """Measure the disk of the first private broker whose messages survive its end; None if there is none."""
+        for transport, brokers in self._brokers_by_transport.items():
+            guarantee = guarantee_of(transport, _settled(transport, self._settings).as_dict())
+            if guarantee is not None and guarantee.keeps_messages and brokers[0].folder is not None:
+                return disk_facts(brokers[0].folder)
+        return None
 
     def _load(self, transport: str) -> None:
         """Load the kernels of the transport's links, by sending messages where that is possible."""
@@ -397,8 +411,18 @@ class Setup:
 
 
 def _settled(transport: str, settings: Settings, patterns: Sequence[Pattern] = ()) -> RunSettings:
-    """The settings of a run with these options. UserError for a mistake in the transport's options or patterns."""
+    """The settings of a run with these options. UserError for a mistake in the transport's options or patterns.
+
+    A transport's URL may have an option of a run, as in amqp?delivery=durable, so that one benchmark compares several.
+    """
     transport_settings: dict[str, Any] = {name: settings.get(name) for name in TRANSPORT_SETTINGS}
+    plain_transport, in_url = split_run_settings(transport)
+    for name in in_url:
+        option = f"--{name.replace('_', '-')}"
+        if name not in settings:
+            raise UserError(f"{transport}: links of this benchmark have several guarantees: leave {option[2:]} out")
+        if settings[name] is not None:
+            raise UserError(f"{transport}: {option} {settings[name]} is given, too: say it once")
     nagle = tuple(role for role in settings.get("nagle") or () if role == "broker")
     cpus: dict[str, int] = {}
     if has_broker(transport):
@@ -408,7 +432,8 @@ def _settled(transport: str, settings: Settings, patterns: Sequence[Pattern] = (
     elif "delivery" not in settings:  # the benchmark's links have several guarantees
         transport_settings["delivery"] = "durable"
     return with_transport_defaults(
-        RunSettings(transport=transport, orders=1, nagle=nagle, cpus=cpus, **transport_settings), patterns
+        RunSettings(transport=plain_transport, orders=1, nagle=nagle, cpus=cpus, **{**transport_settings, **in_url}),
+        patterns,
     )
 
 

@@ -45,5 +45,11 @@ class Setups:
         """The hosts of --hosts with their facts; empty if all roles are on this host."""
         return [facts for setup in self._by_network.values() if setup.hosts for facts in setup.hosts.facts()]
 
+    @property
+    def disk(self) -> Record | None:
+        """The disk of the brokers that keep messages when they end; None if there are none."""
+        disks = [setup.disk for setup in self._by_network.values() if setup.disk]
+        return disks[0] if disks else None
+
     def __exit__(self, *_: object) -> None:
         self._stack.close()

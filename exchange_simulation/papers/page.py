@@ -36,6 +36,8 @@ class Section:
     """The address of the part's own page, from the paper's page; empty if there is none."""
     drawings: Sequence[Drawing] = ()
     values: Sequence[BesideOurs] = ()
+    remarks: Sequence[str] = ()
+    """Sentences below the figures."""
     missing: str = ""
     """Why the section shows nothing; empty if it does."""
 
@@ -82,4 +84,5 @@ def _section(part: PaperPart, entry: Record, record: Record | None) -> Section:
         page=f"{part.name}/{part.page}",
         drawings=part.drawings(record),
         values=part.values(record),
+        remarks=part.remarks(record),
     )

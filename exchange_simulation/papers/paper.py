@@ -19,6 +19,7 @@ from exchange_simulation.experiments.trials.study import NAGLE
 from exchange_simulation.experiments.trials.trial import new_trial, resumed_trial
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.notices import say
+from exchange_simulation.launching.record.disk import disk_in_words
 from exchange_simulation.launching.record.reading import Unusable, read_record
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.benchmarks import benchmark_of
@@ -124,6 +125,10 @@ class PaperPart(ABC):
     @abstractmethod
     def values(self, record: Record) -> list[BesideOurs]:
         """Return what the paper prints, beside ours."""
+
+    def remarks(self, record: Record) -> list[str]:
+        """Sentences below the figures, on what the measurement stands on."""
+        return [disk_in_words(record["disk"])] if record.get("disk") else []
 
 
 @dataclass(frozen=True, kw_only=True)

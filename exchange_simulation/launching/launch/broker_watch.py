@@ -15,6 +15,7 @@ import psutil
 
 from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.record import machine
+from exchange_simulation.launching.record.disk import disk_facts
 from exchange_simulation.launching.record.noise import sees_every_process
 from transports.base import Address
 from transports.declaration import BrokerProbe, BrokerServer, RunningBroker, ServerUsage
@@ -31,9 +32,15 @@ class BrokerWatch:
     A broker in another network namespace gets no such connection. It belongs to the run, and its queues end with it.
     """
 
-    def __init__(self, broker: RunningBroker, link_addresses: Sequence[Address], nodelay: bool) -> None:
-        """`link_addresses` are those of the run's links. `nodelay`: whether the broker was asked for TCP_NODELAY."""
+    def __init__(
+        self, broker: RunningBroker, link_addresses: Sequence[Address], nodelay: bool, *, keeps_messages: bool = False
+    ) -> None:
+        """`link_addresses` are those of the run's links. `nodelay`: whether the broker was asked for TCP_NODELAY.
+
+        `keeps_messages`: messages survive the broker's end, so the facts say what its disk is.
+        """
         self._server = broker.server
+        self._disk = disk_facts(broker.folder) if keeps_messages and broker.folder else None
         self._nodelay = nodelay
         self._url = broker.url
         self._probe: BrokerProbe | None = None
@@ -123,6 +130,8 @@ class BrokerWatch:
         if self._server is not None:
             facts |= self._server.facts()
         facts["is_private"] = self._server is not None
+        if self._disk:
+            facts["disk"] = self._disk
         facts["deepest_queue"] = self.deepest
         if self._probe:
             facts["slowest_look_s"] = round(self.slowest_look_s, 3)

@@ -146,7 +146,7 @@ class Brokers:
                 running = self._open.enter_context(starting)
             except ServerDidNotStart as error:
                 raise CannotStart(str(error)) from error
-        return replace(running, is_reachable=self._network is None)
+        return replace(running, is_reachable=self._network is None, folder=folder)
 
     def _where(self, secure: str | None) -> Where:
         """Return the place of a new broker, on loopback or in the network, with the folder of keys if there is one."""

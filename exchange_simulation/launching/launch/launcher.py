@@ -24,6 +24,7 @@ from exchange_simulation.launching.priority import yielding
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.record.outcome import RunOutcome
 from exchange_simulation.launching.services import TOKEN
+from exchange_simulation.launching.transport_settings import guarantee_of
 from transports.base import mask
 from transports.registry import has_broker
 
@@ -190,7 +191,13 @@ def _broker_watch(places: Places, run: str, settings: RunSettings, stack: contex
         return None
     from exchange_simulation.launching.launch.broker_watch import BrokerWatch
 
-    watch = BrokerWatch(places.broker, places.link_addresses(run), "broker" not in settings.nagle)
+    guarantee = guarantee_of(settings.transport, settings.as_dict())
+    watch = BrokerWatch(
+        places.broker,
+        places.link_addresses(run),
+        "broker" not in settings.nagle,
+        keeps_messages=guarantee is not None and guarantee.keeps_messages,
+    )
     return stack.enter_context(contextlib.closing(watch))
 
 
