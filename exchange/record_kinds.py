@@ -327,6 +327,10 @@ class PaperClaimRecord(TypedDict):
     expected: str
     of_hardware: bool
     """Whether the claim depends on hardware that this machine may not have."""
+    network: NotRequired[str]
+    """The network that the claim was tested on; empty for loopback."""
+    by_construction: NotRequired[bool]
+    """Whether our rates were recovered from the values that the claim names."""
     outcome: str
     why: str
     ratio: float | None

@@ -86,7 +86,7 @@ def command_of(paper: Paper) -> click.Command:
     @results_option
     @click.option("--name", help="The folder in DIR.  [default: time and paper]")
     @click.option("--resume", metavar="NAME", help="Go on with one that was interrupted.")
-    @click.option("--dry-run", is_flag=True, help="Print the commands; run nothing.")
+    @click.option("--dry-run", is_flag=True, help="Print the commands, and about how long each takes; run nothing.")
     @click.option(
         "--export",
         "export_to",
@@ -113,8 +113,10 @@ def _measure(ctx: click.Context, paper: Paper) -> int:
     given = ctx.params
     axes = Axes(_checked_networks(given["networks"] or ()), given["transports"] or ())
     if given["dry_run"]:
-        for part in paper.parts:
-            click.echo(part.command(quick=given["quick"], axes=axes))
+        from exchange_simulation.papers.dry_run import planned_commands
+
+        for line in planned_commands(paper, quick=given["quick"], axes=axes):
+            click.echo(line)
         return 0
     if given["resume"] is None:
         measured = measure_paper(paper, quick=given["quick"], axes=axes, results=given["results"], name=given["name"])

@@ -20,7 +20,7 @@ from exchange_simulation.messaging.cell import least_duration_s
 from exchange_simulation.messaging.cell_turns import measure_in_turns
 from exchange_simulation.messaging.earlier import TIMES_LONGER, earlier_tries
 from exchange_simulation.messaging.measurements import Measurements
-from exchange_simulation.messaging.point import Settings
+from exchange_simulation.messaging.point import LOCAL, Settings
 from exchange_simulation.messaging.setup import BenchmarkPlan, check_cells, check_hosts, plan_of
 from exchange_simulation.messaging.setups import Setups
 from exchange_simulation.repeats.noise_rule import RedoRule
@@ -34,6 +34,13 @@ ROLE_START_S = 0.01
 """Seconds that it takes to start and end one of many roles without a broker."""
 ROLE_START_AT_BROKER_S = 0.02
 """The same for a role that connects to a broker."""
+
+MEASUREMENT_START_S = 0.4
+"""Seconds that a measurement takes beside its messages and the start of its roles."""
+FLOOD_S = 0.5
+"""The usual duration of a cell that sends the default number of messages as fast as it can."""
+FLOOD_ON_NETWORK_S = 2.0
+"""The same on an emulated network, which the larger messages fill."""
 
 RecordSoFar = Callable[[], Record]
 """Makes the record of everything that was measured so far."""
@@ -126,6 +133,21 @@ def _take_over(measurements: Measurements, earlier: Record) -> None:
         measurements.cells[place] = replace(measurements.cells[place], times_longer=times_longer)
     count = sum(map(len, measurements.tries))
     say(f"{earlier['benchmark']}: goes on, after {counted(count, 'measurements')}")
+
+
+def expected_s(benchmark: BenchmarkDefinition, settings: Settings) -> float:
+    """Return about how long a benchmark takes, if no measurement is noisy. UserError if it cannot be measured here.
+
+    Only a cell with a rate, or with a sample, has a known duration; others are taken to send the default number of
+    messages.
+    """
+    cells = plan_of(benchmark, settings).cells
+    expected = 0.0
+    for cell, role_count in zip(cells, check_cells(benchmark, cells), strict=True):
+        role_start_s = ROLE_START_AT_BROKER_S if cell.has_broker else ROLE_START_S
+        flood_s = FLOOD_S if cell.network == LOCAL else FLOOD_ON_NETWORK_S
+        expected += MEASUREMENT_START_S + role_count * role_start_s + (least_duration_s(cell) or flood_s)
+    return float(settings["repeats"] * expected)
 
 
 def _announce(

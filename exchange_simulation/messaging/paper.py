@@ -21,3 +21,9 @@ class Published:
     """Our figure of the same thing, which the page puts beside the paper's value."""
     where: Mapping[str, Any] = field(default_factory=dict)
     """Our figure is taken only from the points with these values."""
+    transport: str = ""
+    """Our figure is taken only over this transport; empty for all."""
+    ratio_of: tuple[str, str] | None = None
+    """The two ways to find a reply whose ratio stands behind our figures, as behind the paper's; None without one."""
+    is_peak: bool = False
+    """The value is the largest of its points, so ours is the largest, too."""

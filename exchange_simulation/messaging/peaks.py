@@ -15,6 +15,8 @@ from exchange_simulation.reports.formats.numbers import number_text
 
 PEAK = "peak_kilobytes_per_s"
 """The figure of a peak's row."""
+NOTE = "note"
+"""The field of a peak's row with the threads of one client, in brackets, as table 4 prints them."""
 OF_ONE_CLIENT = "of one client"
 OF_ALL_CLIENTS = "of all clients"
 KILOBYTES_PER_S = "kilobytes_per_s"
@@ -60,7 +62,9 @@ def _peak_row(peak: str, rows: Sequence[Row]) -> Row:
     for name in ("match", "size_bytes", NETWORK):
         if name in best["point"]:
             point[name] = best["point"][name]
-    return {"transport": best["transport"], "point": point, "figures": {PEAK: best["figures"][KILOBYTES_PER_S]}}
+    figures = {PEAK: best["figures"][KILOBYTES_PER_S]}
+    note = f"({best['point']['threads']})" if peak == OF_ONE_CLIENT else ""
+    return {"transport": best["transport"], "point": point, "figures": figures, NOTE: note}
 
 
 def _best_row(rows: Sequence[Row]) -> Row:

@@ -21,6 +21,7 @@ from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.measurements import MEASUREMENTS
 from exchange_simulation.messaging.measuring import COMPLETE
 from exchange_simulation.messaging.paper import Published
+from exchange_simulation.messaging.peaks import NOTE
 from exchange_simulation.messaging.point import NETWORK, size_in_words
 from exchange_simulation.messaging.presentation import Column
 from exchange_simulation.messaging.results import read
@@ -225,7 +226,7 @@ def _show_benchmark(record: Mapping[str, Any], with_tables: bool, reasons: Seque
     # Published values with a figure stand on the page, beside our figures.
     published = [value for value in benchmark.published if not value.figure]
     if published:
-        console.print("[dim]the paper, on other hardware:[/dim]")
+        console.print("[dim]the paper, whose rates and times are of other hardware:[/dim]")
         for value in published:
             console.print(Padding(f"[dim]{value.title}: {value.value}[/dim]", (0, 0, 0, 4), expand=False))
     for reason in record.get("left_out", ()):
@@ -530,22 +531,47 @@ def published_beside_ours(
 
 
 def our_range(published: Published, rows: Rows) -> str:
-    """Our figure for a published value, lowest to highest over the cells; empty if we have none.
+    """Our figure for a published value, lowest to highest over the cells, or the highest of a peak; empty if none.
 
     Transports, networks, and ways to find a reply, have a range each.
 
     For example: amqp, indexed 498..510; amqp, scan 122
     """
     measured = [
-        row for row in rows if published.figure in row["figures"] and published.where.items() <= row["point"].items()
+        row
+        for row in rows
+        if published.figure in row["figures"]
+        and published.where.items() <= row["point"].items()
+        and published.transport in ("", row["transport"])
     ]
-    ranges = {
-        subject: _range_in_words([row["figures"][published.figure]["median"] for row in rows_of_subject])
-        for subject, rows_of_subject in grouped(measured, _subject).items()
-    }
+    ranges: dict[str, str] = {}
+    for subject, rows_of_subject in grouped(measured, _subject).items():
+        medians = [row["figures"][published.figure]["median"] for row in rows_of_subject]
+        values = _range_in_words([max(medians)] if published.is_peak else medians)
+        notes = unique(row[NOTE] for row in rows_of_subject if row.get(NOTE))
+        ranges[subject] = " ".join([values, *notes])
     if len(ranges) < 2:
         return "".join(ranges.values())
-    return "; ".join(f"{subject} {values}" for subject, values in ranges.items())
+    clauses = [f"{subject} {values}" for subject, values in ranges.items()]
+    if published.ratio_of:
+        clauses += _ratios_in_words(published.figure, published.ratio_of, measured)
+    return "; ".join(clauses)
+
+
+def _ratios_in_words(figure: str, ways: tuple[str, str], rows: Rows) -> list[str]:
+    """The ratio of a figure by two ways to find a reply, over each transport and network that has both.
+
+    For example: 11.5 times
+    """
+    sentences: list[str] = []
+    by_place = grouped(rows, lambda row: " ".join([row["transport"], row["point"].get(NETWORK) or ""]))
+    for place, rows_of_place in by_place.items():
+        medians = {row["point"].get("match"): row["figures"][figure]["median"] for row in rows_of_place}
+        first, second = ways
+        if first in medians and medians.get(second):
+            where = f"{place.strip()} " if len(by_place) > 1 else ""
+            sentences.append(f"{where}{number_text(medians[first] / medians[second])} times")
+    return sentences
 
 
 def _subject(row: Mapping[str, Any]) -> str:

@@ -16,53 +16,84 @@ class PaperPeaks:
 
     mqseries: float
     msmq: float
+    ratio: float
+    """MQSeries over MSMQ, as the table prints it."""
+    mqseries_threads: int | None = None
+    """The threads of the peak, in the table of one client."""
+    msmq_threads: int | None = None
+
+    @property
+    def words(self) -> str:
+        """Both peaks, with the threads that are printed behind them, and the ratio. For example: 51 (2), 3 (4): 17."""
+        mqseries = f"{self.mqseries:,} ({self.mqseries_threads})" if self.mqseries_threads else f"{self.mqseries:,}"
+        msmq = f"{self.msmq:,} ({self.msmq_threads})" if self.msmq_threads else f"{self.msmq:,}"
+        return f"{mqseries} and {msmq}; {self.ratio:g} times"
 
 
 PEAKS_OF_ONE_CLIENT = {
-    100: PaperPeaks(mqseries=51.0, msmq=3.0),
-    512: PaperPeaks(mqseries=270.0, msmq=15.5),
-    1024: PaperPeaks(mqseries=510.6, msmq=31.3),
-    5120: PaperPeaks(mqseries=1575.1, msmq=155.0),
-    10240: PaperPeaks(mqseries=2802.9, msmq=303.3),
-    20480: PaperPeaks(mqseries=4363.1, msmq=591.0),
-    30720: PaperPeaks(mqseries=5548.2, msmq=855.6),
-    40960: PaperPeaks(mqseries=6234.9, msmq=1104.3),
-    65536: PaperPeaks(mqseries=6372.1, msmq=1655.2),
+    100: PaperPeaks(mqseries=51.0, msmq=3.0, ratio=17.0, mqseries_threads=2, msmq_threads=4),
+    512: PaperPeaks(mqseries=270.0, msmq=15.5, ratio=17.4, mqseries_threads=1, msmq_threads=3),
+    1024: PaperPeaks(mqseries=510.6, msmq=31.3, ratio=16.3, mqseries_threads=1, msmq_threads=4),
+    5120: PaperPeaks(mqseries=1575.1, msmq=155.0, ratio=10.5, mqseries_threads=2, msmq_threads=9),
+    10240: PaperPeaks(mqseries=2802.9, msmq=303.3, ratio=9.3, mqseries_threads=3, msmq_threads=3),
+    20480: PaperPeaks(mqseries=4363.1, msmq=591.0, ratio=7.4, mqseries_threads=3, msmq_threads=4),
+    30720: PaperPeaks(mqseries=5548.2, msmq=855.6, ratio=6.5, mqseries_threads=3, msmq_threads=14),
+    40960: PaperPeaks(mqseries=6234.9, msmq=1104.3, ratio=5.7, mqseries_threads=5, msmq_threads=8),
+    65536: PaperPeaks(mqseries=6372.1, msmq=1655.2, ratio=3.9, mqseries_threads=12, msmq_threads=11),
 }
 """Table 4: by the size of a message in bytes."""
 PEAKS_OF_ALL_CLIENTS = {
-    100: PaperPeaks(mqseries=51.0, msmq=12.0),
-    512: PaperPeaks(mqseries=270.0, msmq=60.7),
-    1024: PaperPeaks(mqseries=510.6, msmq=125.3),
-    5120: PaperPeaks(mqseries=1587.8, msmq=594.8),
-    10240: PaperPeaks(mqseries=2802.9, msmq=1129.9),
-    20480: PaperPeaks(mqseries=4363.1, msmq=2182.5),
-    30720: PaperPeaks(mqseries=5548.2, msmq=3040.6),
-    40960: PaperPeaks(mqseries=6542.1, msmq=3938.2),
-    65536: PaperPeaks(mqseries=7135.6, msmq=5617.8),
+    100: PaperPeaks(mqseries=51.0, msmq=12.0, ratio=4.3),
+    512: PaperPeaks(mqseries=270.0, msmq=60.7, ratio=4.4),
+    1024: PaperPeaks(mqseries=510.6, msmq=125.3, ratio=4.1),
+    5120: PaperPeaks(mqseries=1587.8, msmq=594.8, ratio=2.6),
+    10240: PaperPeaks(mqseries=2802.9, msmq=1129.9, ratio=2.5),
+    20480: PaperPeaks(mqseries=4363.1, msmq=2182.5, ratio=2.0),
+    30720: PaperPeaks(mqseries=5548.2, msmq=3040.6, ratio=1.8),
+    40960: PaperPeaks(mqseries=6542.1, msmq=3938.2, ratio=1.7),
+    65536: PaperPeaks(mqseries=7135.6, msmq=5617.8, ratio=1.3),
 }
 """Table 5, of 1 to 8 clients: by the size of a message in bytes."""
 PEAKS = {OF_ONE_CLIENT: PEAKS_OF_ONE_CLIENT, OF_ALL_CLIENTS: PEAKS_OF_ALL_CLIENTS}
 
 PRELOADED_MESSAGES = (0, 50, 100, 150, 200, 300, 500, 1000)
 REPLIES_PER_S_INDEXED = (498.6, 489.9, 484.7, 482.2, 475.1, 471.2, 441.3, 376.5)
-"""Table 2: the rate with each number of PRELOADED_MESSAGES."""
+"""Tables 2 and 3, MQSeries: the rate with each number of PRELOADED_MESSAGES."""
 REPLIES_PER_S_SEARCHED = (122.3, 71.3, 49.4, 37.6, 30.2, 21.6, 14.1, 7.4)
-"""Table 3: the rate with each number of PRELOADED_MESSAGES."""
+"""The same, MSMQ."""
+RATIOS_BY_PRELOADED = (4.1, 6.9, 9.8, 12.8, 15.7, 21.8, 31.3, 50.9)
+"""MQSeries over MSMQ, as table 3 prints it."""
+MATCHES = ("indexed", "scan")
+"""Our two ways to find a reply: MQSeries' and MSMQ's."""
 PRELOADED_POINT = {"clients": 6, "threads": 1, "size_bytes": 1024}
 """Values of the points at which messages are preloaded."""
 
 
 def _published_peaks() -> Iterator[Published]:
-    """The 36 peaks that the paper prints, two in each sentence: tables 1, 4 and 5."""
+    """The 36 peaks that the paper prints, two in each sentence, with table 4's threads: tables 1, 4 and 5."""
     for peak, peaks_of_sizes in PEAKS.items():
         for size, peaks in peaks_of_sizes.items():
+            threads = " (threads)" if peaks.mqseries_threads else ""
             yield Published(
-                f"MQSeries and MSMQ, peak {peak}, {size:,} bytes, kB/s",
-                f"{peaks.mqseries:,} and {peaks.msmq:,}",
+                f"MQSeries and MSMQ, peak {peak}, {size:,} bytes, kB/s{threads}; their ratio",
+                peaks.words,
                 figure=PEAK,
                 where={"peak": peak, "size_bytes": size},
+                ratio_of=MATCHES,
             )
+
+
+def _published_by_preloaded() -> Iterator[Published]:
+    """Tables 2 and 3: rates by what lies preloaded, and their ratio."""
+    rows = zip(PRELOADED_MESSAGES, REPLIES_PER_S_INDEXED, REPLIES_PER_S_SEARCHED, RATIOS_BY_PRELOADED, strict=True)
+    for preloaded, indexed, searched, ratio in rows:
+        yield Published(
+            f"replies/s, MQSeries and MSMQ, {preloaded:,} messages preloaded; their ratio",
+            f"{indexed} and {searched}; {ratio:g} times",
+            figure=REPLIES_PER_S,
+            where={**PRELOADED_POINT, "preloaded": preloaded},
+            ratio_of=MATCHES,
+        )
 
 
 def _peak_plot(figure: int, peak: str) -> Plot:
@@ -103,12 +134,18 @@ def _response(size: int, value: str) -> Published:
     return Published(title, value, figure="response_mean_us", where=point)
 
 
+PRELOADED_BESIDE_OURS = tuple(_published_by_preloaded())
 PUBLISHED = (
     *_published_peaks(),
-    _replies("peak of MSMQ's cell, 6 clients, 1 thread, 1,024 bytes", "498.6 at 1 client, and 122.3", preloaded=0),
-    _replies("the same cell with 1,000 messages preloaded", "376.5 and 7.4", preloaded=1000),
+    *PRELOADED_BESIDE_OURS,
     _replies("6 clients, 15 threads, nothing preloaded", "352.5 and 46.2", preloaded=0, threads=15),
-    Published("replies/s, peak, 65,536 bytes", "108.9 and 85.7", figure=REPLIES_PER_S, where={"size_bytes": 65536}),
+    Published(
+        "replies/s, peak, 65,536 bytes",
+        "108.9 and 85.7",
+        figure=REPLIES_PER_S,
+        where={"size_bytes": 65536, "preloaded": 0},
+        is_peak=True,
+    ),
     _response(1024, "2,000 and 35,900"),
     _response(65536, "19,200 and 45,400"),
 )

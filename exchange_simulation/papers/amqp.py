@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from exchange_simulation.messaging.paper import Published
+from exchange_simulation.messaging.point import LOCAL
 from exchange_simulation.papers.claims import LEAST_STRAIGHT, MOST_STRAIGHT, Claim
 from exchange_simulation.papers.paper import Absent, BenchPart, ExchangePart, Paper, PaperItem
-from exchange_simulation.papers.statistics import Read, constant, figure_at, metric_of, ratio, straightness
+from exchange_simulation.papers.statistics import (
+    Read,
+    constant,
+    figure_at,
+    largest_metric,
+    metric_of,
+    ratio,
+    straightness,
+)
 
 SMALL = 64
-MEDIUM = 16 << 10
 LARGE = 1 << 20
+OF_PAIRS = 64 << 10
+"""The size of the messages by which the bandwidth of pairs is told: a few of them fill a link of 1 Gbit/s."""
+GIGE = "gige"
 NETWORKS = "lines for its 1 GigE, emulated, and for loopback; its IPoIB and SDP take InfiniBand"
 """How the lines of a figure differ. `--quick` has loopback alone, which needs no network of namespaces."""
 RATES_PER_S = (1000.0, 2000.0, 4000.0, 6000.0, 8000.0)
@@ -27,8 +40,52 @@ def _at(figure: str, *, size: int = SMALL, **point: int) -> Read:
     return figure_at(figure, size_bytes=size, **point)
 
 
-def _nagle_on_over_off(metric: str, orders_per_s: float) -> tuple[Read, Read]:
-    return metric_of(metric, orders_per_s, nagle=True), metric_of(metric, orders_per_s, nagle=False)
+def _of_pairs(pairs: int, network: str = LOCAL) -> Read:
+    """Bandwidth of so many pairs in all, of messages that are large enough to fill a link."""
+    return figure_at("megabytes_per_s", size_bytes=OF_PAIRS, pairs=pairs, network=network)
+
+
+def _nagle_on_over_off(metric: str, orders_per_s: float, network: str = "") -> tuple[Read, Read]:
+    return (
+        metric_of(metric, orders_per_s, nagle=True, network=network),
+        metric_of(metric, orders_per_s, nagle=False, network=network),
+    )
+
+
+def _completion_with_nagle() -> Iterator[Claim]:
+    """Figure 8c: what Nagle's algorithm does to completion at low rates."""
+    for orders_per_s in (1000.0, 2000.0):
+        yield Claim(
+            "5.3, figure 8c",
+            f"Over IPoIB it increases completion drastically at {orders_per_s:,.0f} orders/s.",
+            ratio(
+                f"mean from handing over at {orders_per_s:,.0f} orders/s with Nagle over without",
+                "exchange",
+                *_nagle_on_over_off("handed_over_mean_us", orders_per_s),
+            ),
+            at_least=2.0,
+        )
+
+
+def _packets_with_nagle() -> Iterator[Claim]:
+    """Table 1, whose caption names IPoIB and TCP: what Nagle's algorithm does to packets."""
+    for orders_per_s in (1000.0, 8000.0):
+        for sentence, words, metric, rises in (
+            ("It leaves fewer packets", "packets an order", "packets_per_order", False),
+            ("Its packets are larger on average", "mean bytes of a packet", "packet_bytes", True),
+            ("The time between packets is longer with it", "mean gap between packets", "packet_gap_us", True),
+        ):
+            yield Claim(
+                "table 1",
+                f"{sentence}, at {orders_per_s:,.0f} orders/s.",
+                ratio(
+                    f"{words} at {orders_per_s:,.0f} orders/s with Nagle over without",
+                    "exchange",
+                    *_nagle_on_over_off(metric, orders_per_s),
+                ),
+                at_least=1.0 if rises else None,
+                at_most=None if rises else 1.0,
+            )
 
 
 PARTS = (
@@ -44,8 +101,13 @@ PARTS = (
             ),
         ),
         published=(
-            Published("MB/s of the network alone, IPoIB, both ways through one host", "550", figure="megabytes_per_s"),
-            Published("the same, SDP", "650", figure="megabytes_per_s"),
+            Published(
+                "MB/s of the network alone at 1 MiB, IPoIB, both ways through one host",
+                "550",
+                figure="megabytes_per_s",
+                where={"size_bytes": LARGE},
+            ),
+            Published("the same, SDP", "650", figure="megabytes_per_s", where={"size_bytes": LARGE}),
         ),
         full="--transport tcp --sizes 1B..1MiB",
         quick="--transport tcp --sizes 1MiB --count 2000",
@@ -65,7 +127,7 @@ PARTS = (
             PaperItem("figure 4b", "CPU of broker, publishers and consumers by pairs"),
         ),
         full=f"{OVER_AMQP} --pairs 1,2,4,8 --sizes 1B..1MiB",
-        quick="--transport amqp --pairs 1,2,4,8 --sizes 64 --count 20000",
+        quick="--transport amqp --pairs 1,4,8 --sizes 64KiB --count 2000",
     ),
     BenchPart(
         name="several-brokers",
@@ -126,7 +188,12 @@ PARTS = (
             _by_network(
                 "figures 9a to 9c", "CPU of broker, gateway and engine", "in % of one core; the paper gives no unit"
             ),
-            PaperItem("table 1", "packets with and without Nagle's algorithm"),
+            PaperItem(
+                "table 1",
+                "packets with and without Nagle's algorithm",
+                "of the connections of gateway and engine, with pure acknowledgements, and bytes of payload; the paper "
+                "captured all traffic of the broker",
+            ),
         ),
         orders_per_s=RATES_PER_S,
         full_orders=1_000_000,
@@ -139,68 +206,60 @@ PARTS = (
 
 CLAIMS = (
     Claim(
-        "figures 3a to 3c",
-        "A publisher sends fewer large messages a second than small ones.",
-        ratio(
-            "messages/s of 1 MiB over those of 64 B",
-            "de-spsc",
-            _at("messages_per_s", size=LARGE),
-            _at("messages_per_s"),
-        ),
-        at_most=1.0,
-    ),
-    Claim(
-        "figures 3a to 3c",
-        "Large messages carry more bytes a second than small ones.",
-        ratio(
-            "MB/s of 1 MiB over those of 64 B", "de-spsc", _at("megabytes_per_s", size=LARGE), _at("megabytes_per_s")
-        ),
-        at_least=1.0,
-    ),
-    Claim(
         "1",
-        "One publisher and one consumer reach 350 MB/s over the direct exchange.",
+        "Over IPoIB one publisher and one consumer reach 350 MB/s through the direct exchange.",
         ratio("MB/s of 1 MiB over the paper's 350", "de-spsc", _at("megabytes_per_s", size=LARGE), constant(350.0)),
         at_least=1.0,
         of_hardware=True,
     ),
     Claim(
         "4.3.2, figure 4a",
-        "Up to four pairs keep the bandwidth of one pair.",
-        ratio(
-            "MB/s in all of 4 pairs over 1", "de-mpmc", _at("megabytes_per_s", pairs=4), _at("megabytes_per_s", pairs=1)
-        ),
+        "Over IPoIB up to four pairs keep the bandwidth of one pair.",
+        ratio("MB/s in all of 4 pairs over 1, 64 KiB", "de-mpmc", _of_pairs(4), _of_pairs(1)),
         at_least=1 - EQUAL,
+        of_hardware=True,
     ),
     Claim(
         "4.3.2, figure 4a",
-        "With eight pairs the bandwidth drops below that of four.",
-        ratio(
-            "MB/s in all of 8 pairs over 4", "de-mpmc", _at("megabytes_per_s", pairs=8), _at("megabytes_per_s", pairs=4)
-        ),
+        "Over IPoIB eight pairs have less bandwidth than four.",
+        ratio("MB/s in all of 8 pairs over 4, 64 KiB", "de-mpmc", _of_pairs(8), _of_pairs(4)),
         at_most=1.0,
+        of_hardware=True,
+    ),
+    Claim(
+        "4.3.2, figure 4a",
+        "Over 1 GigE one pair fills the link, so more pairs change nothing.",
+        ratio("MB/s in all of 8 pairs over 1, 64 KiB", "de-mpmc", _of_pairs(8, GIGE), _of_pairs(1, GIGE)),
+        at_least=0.9,
+        at_most=1.1,
+        network=GIGE,
     ),
     Claim(
         "4.3.2, figure 4b",
-        "The broker's CPU rises linearly with the number of pairs.",
+        "The broker's CPU rises with the number of pairs, on eight cores.",
         ratio(
             "cores of the broker with 8 pairs over 1",
             "de-mpmc",
-            _at("broker_cores", pairs=8),
-            _at("broker_cores", pairs=1),
+            _at("broker_cores", size=OF_PAIRS, pairs=8),
+            _at("broker_cores", size=OF_PAIRS, pairs=1),
         ),
-        at_least=2.0,
+        at_least=4.0,
+        of_hardware=True,
     ),
     Claim(
-        "figure 4b",
-        "The broker takes more CPU than all publishers together, with eight pairs.",
-        ratio(
-            "cores of the broker over those of the publishers",
+        "4.3.2, figure 4b",
+        "This rise is linear.",
+        straightness(
+            "cores of the broker with 4 pairs over the line from those with 1 to those with 8",
             "de-mpmc",
-            _at("broker_cores", pairs=8),
-            _at("publisher_cores", pairs=8),
+            "broker_cores",
+            "pairs",
+            (1, 4, 8),
+            size_bytes=OF_PAIRS,
         ),
-        at_least=1.0,
+        at_least=LEAST_STRAIGHT,
+        at_most=MOST_STRAIGHT,
+        of_hardware=True,
     ),
     Claim(
         "7",
@@ -214,19 +273,6 @@ CLAIMS = (
         at_least=1.0,
     ),
     Claim(
-        "figures 4c, 4d",
-        "The round trip of large messages grows linearly with their size.",
-        straightness(
-            "round trip of 512 KiB over the line from that of 16 KiB to that of 1 MiB",
-            "de-pp",
-            "round_trip_p50_us",
-            "size_bytes",
-            (MEDIUM, 512 << 10, LARGE),
-        ),
-        at_least=LEAST_STRAIGHT,
-        at_most=MOST_STRAIGHT,
-    ),
-    Claim(
         "1, figures 5b to 5d",
         "With more consumers a fanout exchange takes fewer messages a second.",
         ratio(
@@ -238,7 +284,19 @@ CLAIMS = (
         at_most=1.0,
     ),
     Claim(
-        "4.3.5, figures 6b to 6d",
+        "4.3.4",
+        "The broker's CPU rises with the number of a fanout exchange's consumers.",
+        ratio(
+            "cores of the broker with 32 consumers over 1",
+            "fe-spmc",
+            _at("broker_cores", consumers=32),
+            _at("broker_cores", consumers=1),
+        ),
+        at_least=1.0,
+        of_hardware=True,
+    ),
+    Claim(
+        "1, 4.3.5, figures 6b to 6d",
         "The rate of a topic exchange falls as bindings are added.",
         ratio(
             "messages/s with 1,024 patterns over 1",
@@ -252,12 +310,25 @@ CLAIMS = (
         "5.3, figure 8a",
         "The engine reads orders as fast as the gateway makes them, up to 8,000/s.",
         ratio(
-            "orders/s over the 8,000 that were offered",
+            "orders/s that the engine read over those that the gateway sent, of the sampled meters, at 8,000",
             "exchange",
-            metric_of("orders_per_s", 8000.0, nagle=False),
-            constant(8000.0),
+            metric_of("sampled_orders_received_per_s", 8000.0, nagle=False),
+            metric_of("sampled_orders_sent_per_s", 8000.0, nagle=False),
         ),
         at_least=1 - EQUAL,
+        at_most=1 + EQUAL,
+    ),
+    Claim(
+        "5.3, figure 8a",
+        "The gateway reads confirmations and quotes as fast as the engine makes them.",
+        ratio(
+            "messages/s that the gateway read over those that the engine sent, of the sampled meters, at 8,000",
+            "exchange",
+            metric_of("sampled_messages_received_per_s", 8000.0, nagle=False),
+            metric_of("sampled_messages_sent_per_s", 8000.0, nagle=False),
+        ),
+        at_least=1 - EQUAL,
+        at_most=1 + EQUAL,
     ),
     Claim(
         "5.2",
@@ -273,22 +344,23 @@ CLAIMS = (
     ),
     Claim(
         "5.3, figure 8b",
-        "Completion takes far longer at 8,000 orders/s than at 1,000.",
+        "Over IPoIB completion rises drastically at 8,000 orders/s.",
         ratio(
-            "mean from handing over at 8,000 orders/s over 1,000",
+            "mean from handing over at 8,000 orders/s over 6,000",
             "exchange",
             metric_of("handed_over_mean_us", 8000.0, nagle=False),
-            metric_of("handed_over_mean_us", 1000.0, nagle=False),
+            metric_of("handed_over_mean_us", 6000.0, nagle=False),
         ),
         at_least=2.0,
+        of_hardware=True,
     ),
     Claim(
         "5.3, figure 9",
-        "The broker never uses more than 35 % of a core.",
+        "Over IPoIB no component ever uses more than 35 %.",
         ratio(
-            "% of a core of the broker at 8,000 orders/s over 35",
+            "% of a core of the busiest component at any rate over 35",
             "exchange",
-            metric_of("broker_cpu_percent", 8000.0, nagle=False),
+            largest_metric(("broker_cpu_percent", "gateway_cpu_percent", "engine_cpu_percent"), nagle=False),
             constant(35.0),
         ),
         at_most=1.0,
@@ -296,74 +368,40 @@ CLAIMS = (
     ),
     Claim(
         "5.3, figure 8c",
-        "Nagle's algorithm at the broker shortens completion at 8,000 orders/s.",
+        "Over IPoIB Nagle's algorithm at the broker shortens completion at 8,000 orders/s.",
         ratio(
             "mean from handing over at 8,000 orders/s with Nagle over without",
             "exchange",
             *_nagle_on_over_off("handed_over_mean_us", 8000.0),
         ),
         at_most=1.0,
+        of_hardware=True,
     ),
     Claim(
-        "5.3, figure 8c",
-        "It makes completion far longer at 1,000 orders/s.",
+        "7",
+        "Over 1 GigE it slightly worsens completion.",
         ratio(
-            "mean from handing over at 1,000 orders/s with Nagle over without",
+            "mean from handing over at 8,000 orders/s with Nagle over without",
             "exchange",
-            *_nagle_on_over_off("handed_over_mean_us", 1000.0),
-        ),
-        at_least=2.0,
-    ),
-    Claim(
-        "5.3, figure 8c",
-        "It makes completion far longer at 2,000 orders/s, too.",
-        ratio(
-            "mean from handing over at 2,000 orders/s with Nagle over without",
-            "exchange",
-            *_nagle_on_over_off("handed_over_mean_us", 2000.0),
-        ),
-        at_least=2.0,
-    ),
-    Claim(
-        "table 1",
-        "It leaves fewer packets at 1,000 orders/s.",
-        ratio(
-            "packets an order at 1,000 orders/s with Nagle over without",
-            "exchange",
-            *_nagle_on_over_off("packets_per_order", 1000.0),
-        ),
-        at_most=1.0,
-    ),
-    Claim(
-        "table 1",
-        "It leaves fewer packets at 8,000 orders/s.",
-        ratio(
-            "packets an order at 8,000 orders/s with Nagle over without",
-            "exchange",
-            *_nagle_on_over_off("packets_per_order", 8000.0),
-        ),
-        at_most=1.0,
-    ),
-    Claim(
-        "table 1",
-        "Its packets are larger on average, at 8,000 orders/s.",
-        ratio(
-            "mean bytes of a packet at 8,000 orders/s with Nagle over without",
-            "exchange",
-            *_nagle_on_over_off("packet_bytes", 8000.0),
+            *_nagle_on_over_off("handed_over_mean_us", 8000.0, GIGE),
         ),
         at_least=1.0,
+        at_most=1.5,
+        network=GIGE,
     ),
+    *_completion_with_nagle(),
     Claim(
-        "table 1",
-        "The time between packets is longer with it, at 1,000 orders/s.",
+        "5.3",
+        "Nagle's algorithm does not change the number of messages of the application.",
         ratio(
-            "mean gap between packets at 1,000 orders/s with Nagle over without",
+            "answers/s at 8,000 orders/s with Nagle over without",
             "exchange",
-            *_nagle_on_over_off("packet_gap_us", 1000.0),
+            *_nagle_on_over_off("answers_per_s", 8000.0),
         ),
-        at_least=1.0,
+        at_least=0.99,
+        at_most=1.01,
     ),
+    *_packets_with_nagle(),
 )
 
 PAPER = Paper(
@@ -380,16 +418,21 @@ PAPER = Paper(
             PaperItem("figures 1, 2, 7", "drawings of broker, hosts and application"), "nothing is measured in them"
         ),
         Absent(
-            PaperItem("5.3", "the rate beyond which the exchange cannot keep up"),
-            "no figure of the paper has it; `exchange capacity --transport amqp` finds it here",
+            PaperItem("5.2", "beyond 8,000 orders/s the exchange began to fail, and recorded no full set of figures"),
+            "no figure of the paper has it; `exchange capacity --transport amqp` finds that rate here",
         ),
-        Absent(PaperItem("figures 3 to 6, 8, 9", "curves over IPoIB and SDP"), "they take InfiniBand"),
+        Absent(
+            PaperItem("figures 3 to 6, 8, 9", "curves over IPoIB and SDP, and what the text says of them"),
+            "they take InfiniBand: that SDP is the best, IPoIB better than 1 GigE, RDMA ten times IPoIB",
+        ),
     ),
     claims=CLAIMS,
     open_questions=(
-        "Figure 9 has no unit: % of one core is our reading, since 35 % is called low there.",
-        "Table 1 has no transport: we count packets of the TCP connections of the broker with gateway and engine.",
+        "Figure 9 has no unit: % of one core is our reading, since 4.3.2 expects more than 100 % on eight cores.",
+        "Table 1's caption names IPoIB and TCP, and the table has one set of rows.",
+        "Sentences over IPoIB are tested on loopback, those over 1 GigE on the emulated one, which --quick leaves out.",
         "The paper's orders match at an exact price; elsewhere in this project price and time is the default.",
+        "The heading of 4.3.4 and section 7 say FE-SPSC where FE-SPMC is meant.",
         "The publisher's clock runs until the replies have come, as in the paper; the receivers' rates stand beside.",
     ),
 )

@@ -60,6 +60,10 @@ class Claim:
     at_most: float | None = None
     of_hardware: bool = False
     """The sentence is about the paper's hardware: where it does not hold, it says nothing against the paper."""
+    network: str = ""
+    """The network that the sentence is tested on; empty for loopback, or for the one network that was measured."""
+    by_construction: bool = False
+    """Our rates were recovered from the values that the sentence names, so it tests that the plan was delivered."""
 
     @property
     def expectation(self) -> str:
@@ -174,6 +178,8 @@ def claim_as_dict(tested: TestedClaim) -> Record:
         "statistic": claim.statistic.words,
         "expected": claim.expectation,
         "of_hardware": claim.of_hardware,
+        "network": claim.network,
+        "by_construction": claim.by_construction,
         "outcome": tested.outcome,
         "why": tested.why,
         "ratio": tested.ratio,

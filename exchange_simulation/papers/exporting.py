@@ -19,7 +19,20 @@ from exchange_simulation.papers.paper import Paper
 from exchange_simulation.papers.paper_folder import paper_in, read_parts
 from exchange_simulation.papers.sentences import seen
 
-CLAIM_COLUMNS = ("place", "sentence", "statistic", "expected", "ratio", "low", "high", "repeats", "outcome")
+CLAIM_COLUMNS = (
+    "place",
+    "sentence",
+    "statistic",
+    "expected",
+    "ratio",
+    "low",
+    "high",
+    "repeats",
+    "outcome",
+    "of_hardware",
+    "by_construction",
+    "network",
+)
 VALUE_COLUMNS = ("part", "what", "paper", "here")
 LATEX_SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -44,7 +57,7 @@ def export_paper(folder: Path, record: Record, target: Path) -> Path:
     write_whole(target / "citation.txt", f"{paper.citation}\n".encode())
     machine = {name: record[name] for name in ("started_at", "quick", "host", "versions")}
     write_whole(target / "machine.json", json_bytes(machine))
-    claims = [[_text(claim[name]) for name in CLAIM_COLUMNS] for claim in record["claims"]]
+    claims = [[_text(claim.get(name)) for name in CLAIM_COLUMNS] for claim in record["claims"]]
     _write_csv(target / "claims.csv", CLAIM_COLUMNS, claims)
     in_latex = [
         [claim["place"], claim["sentence"], claim["expected"], seen(claim), claim["outcome"]]

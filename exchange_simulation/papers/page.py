@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exchange.json_records import Record
-from exchange_simulation.papers.paper import Absent, BesideOurs, Paper, PaperItem, PaperPart
+from exchange_simulation.papers.beside_ours import BesideOurs
+from exchange_simulation.papers.paper import Absent, Paper, PaperItem, PaperPart
 from exchange_simulation.papers.paper_folder import paper_in, read_parts
 from exchange_simulation.papers.sentences import (
     contradictions,
@@ -23,6 +24,8 @@ from exchange_simulation.reports.report import write_html
 
 TEMPLATES = templates(Path(__file__).parent, seen=seen)
 PAGE = "paper.html"
+NEWER_PART = "this part is newer than the record"
+"""Why a part is missing that an older version of the paper did not have."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +70,15 @@ def _sections(folder: Path, record: Record, paper: Paper) -> Iterator[Section]:
     records = read_parts(folder, paper)
     for content in paper.contents:
         if isinstance(content, Absent):
-            yield Section(content.item.name, [content.item], missing=f"{content.reason}.")
+            yield Section(content.item.name, [content.item], missing=_as_sentence(content.reason))
         else:
-            yield _section(content, entries[content.name], records.get(content.name))
+            newer = {"command": content.command(quick=record["quick"]), "reasons": [NEWER_PART]}
+            yield _section(content, entries.get(content.name, newer), records.get(content.name))
+
+
+def _as_sentence(reason: str) -> str:
+    """The reason with a capital and a full stop; commands in it lose the marks that a page does not show."""
+    return f"{reason[0].upper()}{reason[1:]}.".replace("`", "")
 
 
 def _section(part: PaperPart, entry: Record, record: Record | None) -> Section:

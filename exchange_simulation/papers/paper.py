@@ -14,6 +14,7 @@ from exchange.record_kinds import ComparisonRecord
 from exchange.unique import unique
 from exchange_simulation.experiments.comparison_arms import LOCAL, nagle_arms
 from exchange_simulation.experiments.trials.plan import TrialPlan, plan_as_dict, read_plan
+from exchange_simulation.experiments.trials.plan import expected_s as expected_s_of_trial
 from exchange_simulation.experiments.trials.results import FILE as COMPARISON_FILE
 from exchange_simulation.experiments.trials.study import NAGLE
 from exchange_simulation.experiments.trials.trial import new_trial, resumed_trial
@@ -22,6 +23,7 @@ from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.record.disk import disk_in_words
 from exchange_simulation.launching.record.reading import Unusable, read_record
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
+from exchange_simulation.messaging.benchmark_record import expected_s
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.earlier import can_go_on
 from exchange_simulation.messaging.options import settings_in_words
@@ -32,8 +34,11 @@ from exchange_simulation.messaging.report import PAGE as BENCH_PAGE
 from exchange_simulation.messaging.report import published_beside_ours
 from exchange_simulation.messaging.results import read as read_benchmark
 from exchange_simulation.messaging.running import measured_benchmark, resumed_benchmark
+from exchange_simulation.messaging.setup import plan_of
+from exchange_simulation.papers.beside_ours import BesideOurs
 from exchange_simulation.papers.claims import Claim
-from exchange_simulation.reports.comparison.paper_figures import paper_figures, published
+from exchange_simulation.papers.table_1 import table_1_beside_ours
+from exchange_simulation.reports.comparison.paper_figures import paper_figures, published, transports
 from exchange_simulation.reports.drawing.figures import Drawing, drawings, write_figures
 from exchange_simulation.reports.formats.estimates import median_text
 
@@ -55,15 +60,6 @@ class Absent:
 
     item: PaperItem
     reason: str
-
-
-@dataclass(frozen=True)
-class BesideOurs:
-    """A value that the paper prints, and ours of the same thing; empty if we have none."""
-
-    title: str
-    paper: str
-    ours: str
 
 
 @dataclass(frozen=True)
@@ -92,6 +88,10 @@ class PaperPart(ABC):
     @abstractmethod
     def command(self, *, quick: bool, axes: Axes = PAPERS_OWN) -> str:
         """Return the command that a user would type."""
+
+    @abstractmethod
+    def expected_s(self, *, quick: bool, axes: Axes = PAPERS_OWN) -> float:
+        """Return about how long the command takes on a quiet machine. UserError if it cannot be measured here."""
 
     @abstractmethod
     def measure(self, parent: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> Record:
@@ -140,6 +140,8 @@ class BenchPart(PaperPart):
     """The options of the paper's own extent."""
     quick: str
     """The options of `--quick`."""
+    full_s: float = 0.0
+    """Seconds of one measurement in full, where messages are far more than a benchmark's default; 0 elsewhere."""
     published: Sequence[Published] | None = None
     """What the paper printed, for a benchmark that another paper describes; None for the benchmark's own values."""
 
@@ -158,6 +160,12 @@ class BenchPart(PaperPart):
                 del words[place : place + 2]
             words += ["--network", ",".join(axes.networks)]
         return [*words, "--repeats", str(self.repeats)]
+
+    def expected_s(self, *, quick: bool, axes: Axes = PAPERS_OWN) -> float:
+        benchmark, settings = self._benchmark(quick, axes)
+        if quick or not self.full_s:
+            return expected_s(benchmark, settings)
+        return self.full_s * self.repeats * len(plan_of(benchmark, settings).cells)
 
     def measure(self, parent: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> Record:
         benchmark, settings = self._benchmark(quick, axes)
@@ -252,6 +260,10 @@ class ExchangePart(PaperPart):
         )
         return TrialPlan(arms=arms, repeats=self.repeats, seed=1, study=NAGLE).with_redo(True)
 
+    def expected_s(self, *, quick: bool, axes: Axes = PAPERS_OWN) -> float:
+        plan = self.plan(quick=quick, axes=axes)
+        return expected_s_of_trial(plan, [*plan.warm_ups, *plan.steps])
+
     def measure(self, parent: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> Record:
         return new_trial(self.plan(quick=quick, axes=axes), str(parent), self.name, _say_on_one_line).record
 
@@ -280,10 +292,14 @@ class ExchangePart(PaperPart):
 
     def values(self, record: Record) -> list[BesideOurs]:
         rows = []
+        names = transports(record)
         for row in published(record):
-            ours = "; ".join(median_text(value) for value in row.ours if value)
-            rows.append(BesideOurs(row.title, row.paper, ours))
-        return rows
+            clauses = []
+            for name, value in zip(names, row.ours, strict=True):
+                if value:
+                    clauses.append(f"{name} {median_text(value)}" if len(names) > 1 else median_text(value))
+            rows.append(BesideOurs(row.title, row.paper, "; ".join(clauses)))
+        return [*rows, *table_1_beside_ours(record)]
 
 
 def _say_on_one_line(sentences: Iterable[str]) -> None:

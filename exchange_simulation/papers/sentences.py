@@ -13,12 +13,12 @@ from exchange_simulation.reports.formats.numbers import number_text
 
 
 def headline(record: Record) -> str:
-    """How many claims hold.
+    """How many claims hold; those that are delivered as planned are counted apart, since no paper can fail by them.
 
     For example: 17 of 21 claims hold here, 2 do not, 2 cannot be told. For example: 9 of 21 claims hold here, 1 does
     not, 2 cannot be told, 9 were too noisy to say
     """
-    claims = record["claims"]
+    claims = [claim for claim in record["claims"] if not claim.get("by_construction")]
     holding = _count(record, HOLDS)
     contradicted = _count(record, DOES_NOT_HOLD)
     untold = _count(record, CANNOT_TELL)
@@ -27,11 +27,15 @@ def headline(record: Record) -> str:
     counts = f"{holding} of {len(claims)} claims hold here, {contradicted} {verb} not, {untold} cannot be told"
     if noisy:
         counts += f", {noisy} {'was' if noisy == 1 else 'were'} too noisy to say"
+    planned = len(record["claims"]) - len(claims)
+    if planned:
+        delivered = sum(claim["outcome"] == HOLDS for claim in record["claims"] if claim.get("by_construction"))
+        counts += f"; {delivered} of {planned} values were delivered as planned"
     return counts
 
 
 def _count(record: Record, outcome: str) -> int:
-    return sum(claim["outcome"] == outcome for claim in record["claims"])
+    return sum(claim["outcome"] == outcome for claim in record["claims"] if not claim.get("by_construction"))
 
 
 def contradictions(record: Record) -> Iterator[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from exchange.grouping import grouped
 from exchange.json_records import Record
 from exchange_simulation.launching.record.noise import noise_share
 from exchange_simulation.launching.record.noise_summary import NoiseSummary
 from exchange_simulation.messaging.measurements import figures_with_usage
 from exchange_simulation.messaging.measuring import COMPLETE
-from exchange_simulation.messaging.point import NETWORK
+from exchange_simulation.messaging.point import LOCAL, NETWORK, networks_of
 from exchange_simulation.papers.claims import PartRecords, Statistic
 from exchange_simulation.papers.readings import NOTHING, ByRepeat, FigureReading
 from transports.registry import has_broker
@@ -36,9 +37,28 @@ def largest(figure: str, **point: Any) -> Read:
     return _over_cells(figure, point, max)
 
 
-def smallest(figure: str, **point: Any) -> Read:
-    """Read the smallest value of a benchmark's figure over all cells with these values."""
-    return _over_cells(figure, point, min)
+def smallest_ratio(figure: str, name: str, above: str, below: str) -> Read:
+    """Read the smallest ratio of a figure between cells that differ in one value of their points alone.
+
+    `name` is that value's name: it is `above` in the cells above the fraction, and `below` in the others.
+    """
+
+    def read(record: Record) -> FigureReading:
+        rows = [*_rows(record, {name: above}), *_rows(record, {name: below})]
+        cells = grouped(rows, lambda row: repr({key: row["point"][key] for key in row["point"] if key != name}))
+        ratios: list[ByRepeat] = []
+        for pair in cells.values():
+            if len(pair) == 2:
+                numerators, denominators = (_values(row, figure) for row in pair)
+                shared = numerators.keys() & denominators.keys()
+                ratios.append({repeat: numerators[repeat] / denominators[repeat] for repeat in shared})
+        if not ratios:
+            return NOTHING
+        measured_everywhere = set.intersection(*(set(ratios_of_cell) for ratios_of_cell in ratios))
+        least = {repeat: min(ratios_of_cell[repeat] for ratios_of_cell in ratios) for repeat in measured_everywhere}
+        return FigureReading(least, _noise(record, rows))
+
+    return read
 
 
 def _over_cells(figure: str, point: Point, choose: Callable[[list[float]], float]) -> Read:
@@ -57,14 +77,17 @@ def _over_cells(figure: str, point: Point, choose: Callable[[list[float]], float
 def _rows(record: Record, point: Point) -> Iterator[Record]:
     """Yield the rows of the cells with these values.
 
-    A transport or a network that is not named is that of the first row: the paper's own, beside further ones.
+    A transport that is not named is that of the first row: the paper's own, beside further ones. A network that is not
+    named is loopback, or the first if loopback was not measured.
     """
     rows = record["rows"]
     if not rows:
         return
-    wanted = {"transport": rows[0]["transport"], NETWORK: rows[0]["point"].get(NETWORK), **point}
+    networks = networks_of(record["settings"])
+    usual_network = LOCAL if LOCAL in networks else networks[0]
+    wanted = {"transport": rows[0]["transport"], NETWORK: usual_network, **point}
     for row in rows:
-        values = {NETWORK: None, **row["point"], "transport": row["transport"]}
+        values = {NETWORK: networks[0], **row["point"], "transport": row["transport"]}
         if all(values.get(name) == value for name, value in wanted.items()):
             yield row
 
@@ -88,6 +111,18 @@ def _noise(record: Record, rows: Sequence[Record]) -> list[NoiseSummary]:
     return [NoiseSummary.of_shares(noise_share(repeat) for repeat in repeats)]
 
 
+def larger_of(first: Read, second: Read) -> Read:
+    """Read the larger of two figures, in each repeat that measured both."""
+
+    def read(record: Record) -> FigureReading:
+        readings = [first(record), second(record)]
+        firsts, seconds = (reading.values for reading in readings)
+        values = {repeat: max(firsts[repeat], seconds[repeat]) for repeat in firsts.keys() & seconds.keys()}
+        return FigureReading(values, [side for reading in readings for side in reading.noise])
+
+    return read
+
+
 def scaled(read: Read, factor: float) -> Read:
     """Read the same figure, times `factor`."""
 
@@ -98,23 +133,50 @@ def scaled(read: Read, factor: float) -> Read:
     return read_scaled
 
 
-def metric_of(metric: str, orders_per_s: float, *, nagle: bool) -> Read:
+def metric_of(metric: str, orders_per_s: float, *, nagle: bool, network: str = "") -> Read:
     """Read a metric of the exchange's trial at a rate, with Nagle's algorithm off or on at the broker.
 
-    The arm is the first with these settings: that over the paper's own transport on the first network.
+    The arm is the first with these settings: that over the paper's own transport. Without `network` it is that on
+    loopback, or on the first network if loopback was not measured.
     """
 
     def read(record: Record) -> FigureReading:
-        for arm in record["arms"]:
+        for arm in _arms_on(record, network):
             settings = arm["settings"]
             is_wanted = settings["orders_per_s"] == orders_per_s and bool(settings["nagle"]) == nagle
             if is_wanted and metric in arm["metrics"]:
-                by_repeat = arm["metrics"][metric]["by_repeat"]
-                values = {int(repeat): float(value) for repeat, value in by_repeat.items() if value}
-                return FigureReading(values, _noise_of_arm(record, arm))
+                return FigureReading(_values_of_arm(arm, metric), _noise_of_arm(record, arm))
         return NOTHING
 
     return read
+
+
+def largest_metric(metrics: Sequence[str], *, nagle: bool) -> Read:
+    """Read the largest of these metrics at any rate of the exchange's trial, on loopback."""
+
+    def read(record: Record) -> FigureReading:
+        arms = [arm for arm in _arms_on(record, "") if bool(arm["settings"]["nagle"]) == nagle]
+        values = [_values_of_arm(arm, metric) for arm in arms for metric in metrics if metric in arm["metrics"]]
+        if not values:
+            return NOTHING
+        measured_everywhere = set.intersection(*(set(of_arm) for of_arm in values))
+        most = {repeat: max(of_arm[repeat] for of_arm in values) for repeat in measured_everywhere}
+        noise = NoiseSummary.together(side for arm in arms for side in _noise_of_arm(record, arm))
+        return FigureReading(most, [noise])
+
+    return read
+
+
+def _arms_on(record: Record, network: str) -> list[Record]:
+    """Return the arms on the network; without one, those on loopback, or on the first network without loopback."""
+    networks = [arm["settings"].get(NETWORK) or LOCAL for arm in record["arms"]]
+    wanted = network or (LOCAL if LOCAL in networks else networks[0])
+    return [arm for arm, of_arm in zip(record["arms"], networks, strict=True) if of_arm == wanted]
+
+
+def _values_of_arm(arm: Record, metric: str) -> ByRepeat:
+    by_repeat = arm["metrics"][metric]["by_repeat"]
+    return {int(repeat): float(value) for repeat, value in by_repeat.items() if value}
 
 
 def _noise_of_arm(record: Record, arm: Record) -> list[NoiseSummary]:
@@ -161,7 +223,8 @@ def ratio(words: str, part: str, above: Read, below: Read, *, part_below: str = 
 def straightness(words: str, part: str, figure: str, x: str, at: tuple[float, float, float], **point: Any) -> Statistic:
     """A statistic: a figure at the middle of `at`, over the height of the line between its values at both ends there.
 
-    1 for a straight line, also for a flat one; less if the curve bends upwards. `x` is the point's value along which
+    1 for a straight line, also for a flat one, so a claim on a rise needs a second one; less if the curve bends
+    upwards. `x` is the point's value along which
     the figure goes. A ratio of two heights has an interval like theirs; a ratio of two rises would have none if the
     curve hardly rises.
     """

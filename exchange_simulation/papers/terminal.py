@@ -40,6 +40,10 @@ def claim_line(claim: Record) -> str:
     """
     sentence = f"{claim['sentence'].removesuffix('.')} ({claim['place']})."
     line = f"{sentence} Seen {seen(claim)}, expected {claim['expected']}: {claim['statistic']}"
+    if claim.get("network"):
+        line += f"; on {claim['network']}"
+    if claim.get("by_construction"):
+        line += "; by construction: it tests that the plan was delivered"
     if claim["of_hardware"] and claim["outcome"] == DOES_NOT_HOLD:
         line += "; this claim is about the paper's hardware"
     return line

@@ -19,7 +19,9 @@ PING_PONG = PingPong("here", "there", Counts(broker=5_000, brokerless=20_000, to
 
 
 def _one_way(title: str, value: str, *, size: int) -> Published:
-    return Published(f"one way, {title}", value, figure="one_way_mean_us", where={"size_bytes": size})
+    return Published(
+        f"one way, {title}", value, figure="one_way_mean_us", where={"size_bytes": size}, transport="zeromq"
+    )
 
 
 BENCHMARK = BenchmarkDefinition(

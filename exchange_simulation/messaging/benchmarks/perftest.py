@@ -289,8 +289,8 @@ PLOTS_OVER_TIME = (
 
 
 def _shared(title: str, value: str, figure: str) -> Published:
-    """A value that the report printed of shared queues, where each message goes to one subscriber."""
-    return Published(title, value, figure=figure, where={"mode": SHARED})
+    """A value that the report printed of 10 shared queues, where each message goes to one subscriber."""
+    return Published(title, value, figure=figure, where={"mode": SHARED, "queues": 10})
 
 
 def _fanout(title: str, value: str, figure: str) -> Published:
@@ -331,7 +331,8 @@ BENCHMARK = BenchmarkDefinition(
             "505,000 (its own percentages give 509,000)",
             "transfers_per_s",
         ),
-        _shared("transfers/s, 2 x 4 cores at 3.0 GHz, best and as released", "558,000 and 344,000", "transfers_per_s"),
+        _shared("transfers/s, 2 x 4 cores at 3.0 GHz, best", "558,000", "transfers_per_s"),
+        _shared("the same, as released", "344,000", "transfers_per_s"),
         _shared("messages/s into the broker: half of the transfers", "380,000", "publishes_per_s"),
         _shared("OPRA's messages/s into the broker, 16 in 256 bytes", "6,080,000", "packed_in_per_s"),
         _fanout("messages/s into the broker at 1:4: a fifth of the transfers", "152,000", "publishes_per_s"),

@@ -32,11 +32,10 @@ ALL_STREAMS = Published(
     "about 4 million",
     level=4e6,
     figure="messages_per_s",
+    is_peak=True,
     where={"size_bytes": 32},
 )
-FULL_NETWORK = Published(
-    "Mb/s, 512 bytes and more: the network card's PCI slot is full", "5,600", level=5_600.0, figure="megabits_per_s"
-)
+FULL_NETWORK = Published("Mb/s, 512 bytes and more: the network card's PCI slot is full", "5,600", level=5_600.0)
 
 
 def _large(words: str, value: str, *, streams: int) -> Published:

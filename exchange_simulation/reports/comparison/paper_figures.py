@@ -219,7 +219,7 @@ def _completion_row(mean: str, title_suffix: str, arms_by_line: ArmsByLine, metr
             has_nagle = True
         ours.append(_at_ipoib_rate(arms, metric))
     paper_us = IPOIB_MEAN_US["on" if has_nagle else "off"]
-    title = f"{mean} in µs, at {IPOIB_RATE:,.0f} orders/s{title_suffix}"
+    title = f"{mean} in µs, at {IPOIB_RATE:,.0f} orders/s{title_suffix}; the paper: IPoIB"
     return PublishedRow(title, f"{paper_us:,}", ours)
 
 
@@ -233,7 +233,7 @@ def _at_ipoib_rate(arms: list[Record], metric: str) -> Record | None:
 
 def _cpu_row(arms_by_line: ArmsByLine) -> PublishedRow:
     """Return the row of the most CPU that any component used."""
-    title = "CPU of the busiest component at any rate, in % of a core"
+    title = "CPU of the busiest component at any rate, in % of a core; the paper: IPoIB"
     ours = [_most_cpu(arms) for arms in arms_by_line.values()]
     return PublishedRow(title, f"up to {IPOIB_CPU_PERCENT}", ours)
 

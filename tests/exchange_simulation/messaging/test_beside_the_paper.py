@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from exchange.json_records import Record
-from exchange_simulation.messaging.report import published_beside_ours
+from exchange_simulation.messaging.paper import Published
+from exchange_simulation.messaging.report import our_range, published_beside_ours
 from exchange_simulation.messaging.roles import RoleResult
 from exchange_simulation.messaging.streams import by_publishers_clock
 
@@ -39,7 +40,40 @@ def test_the_index_and_the_search_have_a_range_each() -> None:
 
     beside = published_beside_ours({"benchmark": "request-reply", "rows": rows})
 
-    assert ("376.5 and 7.4", "amqp, indexed 3,000; amqp, scan 20") in [(value.value, ours) for value, ours in beside]
+    assert ("376.5 and 7.4; 50.9 times", "amqp, indexed 3,000; amqp, scan 20; 150 times") in [
+        (value.value, ours) for value, ours in beside
+    ]
+
+
+def test_a_peak_of_one_client_has_its_threads_and_the_ratio_of_index_and_search() -> None:
+    rows = []
+    for match, rate_by_threads in (("indexed", {1: 100.0, 8: 400.0}), ("scan", {1: 50.0, 8: 20.0})):
+        for threads, rate in rate_by_threads.items():
+            point = {"clients": 1, "threads": threads, "size_bytes": 1024, "preloaded": 0, "match": match}
+            figures = {"kilobytes_per_s": {"median": rate}, "replies_per_s": {"median": rate}}
+            rows.append({"transport": "amqp", "point": point, "figures": figures})
+
+    beside = published_beside_ours({"benchmark": "request-reply", "rows": rows})
+
+    assert ("510.6 (1) and 31.3 (4); 16.3 times", "amqp, indexed 400 (8); amqp, scan 50 (1); 8 times") in [
+        (value.value, ours) for value, ours in beside
+    ]
+
+
+def test_a_value_of_one_transport_stands_beside_that_transport_alone_and_a_peak_beside_our_largest() -> None:
+    rows = [
+        {"transport": transport, "point": {"size_bytes": size}, "figures": {"rate": {"median": rate}}}
+        for transport, size, rate in (("amqp", 6, 10.0), ("zeromq", 6, 900.0), ("amqp", 8, 20.0))
+    ]
+
+    assert our_range(Published("", "", figure="rate", transport="amqp"), rows) == "10..20"
+    assert our_range(Published("", "", figure="rate", transport="amqp", is_peak=True), rows) == "20"
+
+
+def test_fewer_queues_than_the_reports_have_none_of_its_values() -> None:
+    point = {"size_bytes": 256, "queues": 2, "mode": "shared"}
+
+    assert published_beside_ours(record_of("perftest", point, publishes_per_s=9_000.0)) == []
 
 
 def publisher(first_ns: int, replied_ns: int) -> RoleResult:

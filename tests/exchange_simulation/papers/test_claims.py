@@ -92,7 +92,8 @@ def test_there_are_thirty_claims_and_more() -> None:
 def test_every_claim_reads_cells_that_its_part_measures(paper: Paper, quick: bool) -> None:
     records = {part.name: as_if_measured(part, paper, quick) for part in paper.parts}
 
-    unread = [claim.statistic.words for claim in paper.claims if len(claim.statistic.read(records).values) < REPEATS]
+    claims = [claim for claim in paper.claims if not (quick and claim.network)]  # --quick has loopback alone
+    unread = [claim.statistic.words for claim in claims if len(claim.statistic.read(records).values) < REPEATS]
 
     assert unread == []
 
@@ -112,7 +113,7 @@ def as_if_measured(part: object, paper: Paper, quick: bool) -> Record:
             value = float(point.get("size_bytes", 1)) + float(point.get("pairs", 1))
             repeats = [repeat_with(value, number) for number in range(1, part.repeats + 1)]
             rows.append({"transport": transport, "point": dict(point), "repeats": repeats})
-    return {"settings": {"repeats": part.repeats}, "rows": rows}
+    return {"settings": {"repeats": part.repeats, "network": list(settings["network"])}, "rows": rows}
 
 
 def repeat_with(value: float, number: int) -> Record:
@@ -140,7 +141,9 @@ class EveryFigure:
 def exchange_record(part: ExchangePart, quick: bool) -> Record:
     metrics = (
         "orders_per_s", "mean_message_bytes", "handed_over_mean_us", "broker_cpu_percent", "packets_per_order",
-        "packet_bytes", "packet_gap_us",
+        "packet_bytes", "packet_gap_us", "gateway_cpu_percent", "engine_cpu_percent", "answers_per_s",
+        "sampled_orders_sent_per_s", "sampled_orders_received_per_s", "sampled_messages_sent_per_s",
+        "sampled_messages_received_per_s",
     )  # fmt: skip
     by_repeat = {str(repeat): 1.0 for repeat in range(1, part.repeats + 1)}
     arms = [

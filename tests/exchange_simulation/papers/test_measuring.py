@@ -208,3 +208,17 @@ def test_results_list_show_and_report_know_a_paper(tmp_path: Path) -> None:
     assert "0 of 1 claims hold here" in " ".join(shown.stdout.split())
     assert reported.exit_code == 0
     assert "page: " in reported.stdout
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_record_without_a_part_that_the_paper_has_now_still_has_a_page(tmp_path: Path) -> None:
+    measure(tmp_path)
+    file = tmp_path / "p" / "paper.json"
+    record = json.loads(file.read_text())
+    record["parts"] = [part for part in record["parts"] if part["part"] != "broken"]
+    file.write_text(json.dumps(record))
+
+    reported = CliRunner().invoke(main, ["report", str(tmp_path / "p")])
+
+    assert reported.exit_code == 0, reported.output
+    assert "this part is newer than the record" in (tmp_path / "p" / "paper.html").read_text()

@@ -11,8 +11,10 @@ from exchange_simulation.papers.statistics import (
     constant,
     figure_at,
     largest,
+    largest_metric,
     metric_of,
     ratio,
+    smallest_ratio,
     straightness,
     with_rise_of,
 )
@@ -45,14 +47,59 @@ def test_a_straight_line_has_its_middle_between_its_ends(curve_us: dict[int, flo
     assert statistic.read({"part": record_of(tcp=curve_us)}).values == {1: pytest.approx(expected)}
 
 
-def test_a_claim_reads_the_papers_own_transport_and_the_first_network() -> None:
-    record = record_of(amqp={8: 1.0}, nats={8: 9.0})
-    for network, row in (("gige", 0), ("local", 1)):
-        record["rows"].append({**record["rows"][row], "point": {"size_bytes": 8, "network": network}})
-    record["rows"] = record["rows"][2:] + record["rows"][:2]
+@pytest.mark.parametrize("networks", [["gige", "local"], ["local", "gige"]])
+def test_a_claim_reads_the_papers_own_transport_and_loopback_unless_it_names_a_network(networks: list[str]) -> None:
+    rows = []
+    for network in networks:
+        for transport, us in (("amqp", 1.0), ("nats", 9.0)):
+            of_network = us * 2 if network == "gige" else us
+            repeat = {"repeat": 1, "status": "complete", "noise": None, "figures": {"us": of_network}}
+            point = {"size_bytes": 8, "network": network}
+            rows.append({"transport": transport, "point": point, "repeats": [repeat]})
+    record = {"settings": {"repeats": 1, "network": networks}, "rows": rows}
 
     assert largest("us")(record).values == {1: 1.0}
     assert figure_at("us", size_bytes=8)(record).values == {1: 1.0}
+    assert figure_at("us", size_bytes=8, network="gige")(record).values == {1: 2.0}
+
+
+def test_a_claim_on_a_network_that_was_not_measured_reads_nothing() -> None:
+    record = record_of(amqp={8: 1.0})
+
+    assert figure_at("us", size_bytes=8, network="gige")(record).values == {}
+
+
+def test_the_smallest_ratio_is_that_of_the_cells_where_two_ways_are_closest() -> None:
+    rows = []
+    for match, us in (("indexed", {1: 8.0, 2: 6.0}), ("scan", {1: 2.0, 2: 3.0})):
+        for clients, value in us.items():
+            repeat = {"repeat": 1, "status": "complete", "noise": None, "figures": {"rate": value}}
+            rows.append({"transport": "amqp", "point": {"match": match, "clients": clients}, "repeats": [repeat]})
+
+    record = {"settings": {"repeats": 1}, "rows": rows}
+
+    assert smallest_ratio("rate", "match", "indexed", "scan")(record).values == {1: 2.0}
+
+
+def test_the_busiest_component_is_looked_for_at_all_rates() -> None:
+    arms = [
+        {
+            "settings": {"orders_per_s": rate, "nagle": []},
+            "metrics": {name: {"by_repeat": {"1": percent}} for name, percent in (("a", rate), ("b", 10.0))},
+            "runs": [],
+        }
+        for rate in (5.0, 20.0)
+    ]
+
+    assert largest_metric(("a", "b"), nagle=False)({"arms": arms, "repeats": 1}).values == {1: 20.0}
+
+
+def test_values_that_are_the_plans_own_are_counted_apart() -> None:
+    claims = [{"outcome": HOLDS}, {"outcome": HOLDS, "by_construction": True}]
+
+    assert headline({"claims": claims}) == (
+        "1 of 1 claims hold here, 0 do not, 0 cannot be told; 1 of 1 values were delivered as planned"
+    )
 
 
 @pytest.mark.parametrize(("large_us", "expected"), [(80.0, 1.0), (96.0, 1.2), (64.0, 0.8)])
