@@ -137,7 +137,7 @@ CLAIMS = (
     ),
     Claim(
         "figure 2",
-        "Further clients bring such a server no more.",
+        "Further clients bring a server that indexes no more.",
         _by_threads(
             "replies/s of 4 clients over 1, 1 thread, indexed", _replies(INDEXED, 4, 1), _replies(INDEXED, 1, 1)
         ),
@@ -145,7 +145,7 @@ CLAIMS = (
     ),
     Claim(
         "figure 2",
-        "Nor do further threads of a client.",
+        "Further threads of a client bring a server that indexes no more.",
         _by_threads(
             "replies/s of 8 threads over 1, 1 client, indexed", _replies(INDEXED, 1, 8), _replies(INDEXED, 1, 1)
         ),
@@ -166,7 +166,7 @@ CLAIMS = (
     ),
     Claim(
         "figure 3",
-        "Indexed, they are served less than with one thread each, too.",
+        "Indexed, six clients with 15 threads each are served less than with one thread each, too.",
         _by_threads(
             "replies/s of 15 threads over 1, 6 clients, indexed", _replies(INDEXED, 6, 15), _replies(INDEXED, 6, 1)
         ),

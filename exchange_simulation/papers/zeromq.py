@@ -133,7 +133,7 @@ CLAIMS = (
     ),
     Claim(
         "latency",
-        "Latency is linear in the size of the message: a straight line.",
+        "ZeroMQ's latency is a straight line in the size of the message.",
         straightness(
             "one way of 32 KiB over the line from that of 8 KiB to that of 64 KiB",
             "latency",
@@ -147,22 +147,27 @@ CLAIMS = (
     ),
     Claim(
         "latency",
-        "It is proportional to the number of bytes: it rises with them.",
+        "ZeroMQ's latency is proportional to the number of bytes.",
         ratio("one way of 64 KiB over 8 KiB", "latency", _one_way("zeromq", LARGE), _one_way("zeromq", MEDIUM)),
         at_least=2.0,
     ),
     Claim(
         "latency, TCP",
-        "That of plain TCP is a straight line, too.",
+        "The latency of plain TCP is a straight line, too.",
         straightness(
-            "the same over tcp", "latency", "one_way_mean_us", "size_bytes", (MEDIUM, 32 << 10, LARGE), transport="tcp"
+            "one way of 32 KiB over the line from that of 8 KiB to that of 64 KiB, tcp",
+            "latency",
+            "one_way_mean_us",
+            "size_bytes",
+            (MEDIUM, 32 << 10, LARGE),
+            transport="tcp",
         ),
         at_least=LEAST_STRAIGHT,
         at_most=MOST_STRAIGHT,
     ),
     Claim(
         "latency, TCP",
-        "It rises with the number of bytes as well.",
+        "The latency of plain TCP is proportional to the number of bytes, too.",
         ratio("one way of 64 KiB over 8 KiB, tcp", "latency", _one_way("tcp", LARGE), _one_way("tcp", MEDIUM)),
         at_least=2.0,
     ),
@@ -232,7 +237,7 @@ CLAIMS = (
     ),
     Claim(
         "multiple cores",
-        "So do two streams of large messages.",
+        "Two streams of large messages carry less than twice what one does, too.",
         ratio(
             "messages/s in all of 2 streams over 1, 64 KiB",
             "streams",
