@@ -17,7 +17,7 @@ from exchange_simulation.papers.claims import CANNOT_TELL, Claim
 from exchange_simulation.papers.paper import Absent, BenchPart, ExchangePart, Paper, PaperItem
 from exchange_simulation.papers.statistics import constant, figure_at, ratio
 
-OVER_TCP = "--transport tcp --sizes 64 --count 40000"
+OVER_TCP = "--transport tcp --sizes 64 --count 40000 --keep-noisy"
 SMALL = BenchPart(
     name="small",
     benchmark="throughput",
