@@ -74,7 +74,7 @@ def test_a_part_that_fails_loses_itself_alone(tmp_path: Path) -> None:
     assert "broken, failed" in output
     assert record["claims"][0]["outcome"] == CANNOT_TELL
     assert record["claims"][0]["why"] == "2 repeats, and a verdict needs 6"
-    assert "it takes InfiniBand" in page
+    assert "It takes InfiniBand." in page
     assert "small/bench.html" in page
     assert "Nothing is here" in page
 
