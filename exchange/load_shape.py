@@ -6,8 +6,10 @@ rate scales the whole shape: steps:0.125@10,1@10,0.125@10. Due times follow from
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from decimal import InvalidOperation
+from functools import cached_property
 
 from exchange.quantities import number_of, seconds_of
 
@@ -29,6 +31,39 @@ class LoadSegment:
     @property
     def mean(self) -> float:
         return (self.first + self.last) / 2
+
+    def amount_after(self, seconds: float) -> float:
+        """What comes in the first `seconds` of the segment; after its end its last rate goes on."""
+        if self.seconds is None:
+            return self.first * seconds
+        inside_s = min(seconds, self.seconds)
+        slope = (self.last - self.first) / self.seconds
+        return (self.first + slope * inside_s / 2) * inside_s + self.last * (seconds - inside_s)
+
+    def seconds_until(self, amount: float) -> float:
+        """Seconds from the segment's start until so much has come; after its end its last rate goes on."""
+        if self.seconds is None:
+            return amount / self.first
+        beyond = amount - self.mean * self.seconds
+        if beyond >= 0:
+            return self.seconds + beyond / self.last
+        slope = (self.last - self.first) / self.seconds
+        return 2 * amount / (self.first + math.sqrt(self.first * self.first + 2 * amount * slope))
+
+    @property
+    def typed(self) -> str:
+        """The segment as a user types it, with the unit of its time. For example: 1000..8000@20s"""
+        words = _words(self)
+        return words if self.seconds is None else f"{words}s"
+
+
+@dataclass(frozen=True)
+class _PlacedSegment:
+    segment: LoadSegment
+    start_s: float
+    """The length of all segments before it."""
+    amount_before: float
+    """What comes in all segments before it."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +88,11 @@ class LoadShape:
         """Read rates, or shares of one, with the length of each segment. ValueError if the text is no shape."""
         return cls(tuple(_segment(part) for part in text.split(",")))
 
+    @classmethod
+    def steady(cls, rate: float) -> LoadShape:
+        """Return one rate without an end."""
+        return cls((LoadSegment(rate, rate),))
+
     @property
     def highest(self) -> float:
         """The highest rate."""
@@ -71,8 +111,46 @@ class LoadShape:
     @property
     def mean_share(self) -> float:
         """The mean over time of a shape without an open end."""
-        weighted = sum(segment.mean * (segment.seconds or 0.0) for segment in self.segments)
-        return weighted / self.length_s
+        return self.amount / self.length_s
+
+    @property
+    def amount(self) -> float:
+        """What comes in all segments that have a length."""
+        return sum(segment.mean * (segment.seconds or 0.0) for segment in self.segments)
+
+    def amount_after(self, seconds: float) -> float:
+        """What comes in the first `seconds`; after the end the last rate goes on. Negative before the start."""
+        last_begun = self._placed[0]
+        for placed in self._placed:
+            if placed.start_s <= seconds:
+                last_begun = placed
+        return last_begun.amount_before + last_begun.segment.amount_after(seconds - last_begun.start_s)
+
+    def seconds_until(self, amount: float) -> float:
+        """Seconds until so much has come; after the end the last rate goes on."""
+        last_begun = self._placed[0]
+        for placed in self._placed:
+            if placed.amount_before <= amount:
+                last_begun = placed
+        return last_begun.start_s + last_begun.segment.seconds_until(amount - last_begun.amount_before)
+
+    @cached_property
+    def _placed(self) -> list[_PlacedSegment]:
+        """The segments, each with its place in the shape."""
+        placed = []
+        start_s = 0.0
+        amount_before = 0.0
+        for segment in self.segments:
+            placed.append(_PlacedSegment(segment, start_s, amount_before))
+            length_s = segment.seconds or 0.0
+            start_s += length_s
+            amount_before += segment.mean * length_s
+        return placed
+
+    @property
+    def amounts_before(self) -> tuple[float, ...]:
+        """What comes before each segment; of a load, the number of messages that are due before the segment begins."""
+        return tuple(placed.amount_before for placed in self._placed)
 
     def lasting(self, seconds: float) -> LoadShape:
         """Return the shape over exactly this time: the end is cut off, or the last rate goes on."""
@@ -102,6 +180,11 @@ class LoadShape:
     def text(self) -> str:
         """The shape as `parse` reads it."""
         return ",".join(_words(segment) for segment in self.segments)
+
+    @property
+    def typed(self) -> str:
+        """The shape as a user types it, with units of times; `parse` reads it too."""
+        return ",".join(segment.typed for segment in self.segments)
 
 
 def is_shape(text: str) -> bool:

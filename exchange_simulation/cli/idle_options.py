@@ -85,6 +85,10 @@ def _has_rate(parameters: Parameters) -> bool:
     return any(rate is not None for rate in parameters["rates"])
 
 
+def _has_rate_over_time(parameters: Parameters) -> bool:
+    return any(isinstance(rate, str) for rate in parameters["rates"])
+
+
 def _has_events(parameters: Parameters) -> bool:
     return bool(parameters["events"] or parameters["trades"] or parameters["quotes"])
 
@@ -134,6 +138,13 @@ NEEDS: dict[str, tuple[Need, ...]] = {
             parameter="slow_subscriber",
             is_met=_has_subscribers,
             words="is for market data: give --subscribers too",
+        ),
+    ),
+    "bench request-reply": (
+        Need(
+            parameter="sample_s",
+            is_met=lambda parameters: not _has_rate_over_time(parameters),
+            words="is for one rate, or none: replies are counted as long as a load over time lasts",
         ),
     ),
     "tape": (

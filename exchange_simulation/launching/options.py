@@ -40,6 +40,16 @@ def _row_of(field: str) -> Option:
     return row
 
 
+def refused_parameter(name: str, reason: str) -> click.Option:
+    """Return a hidden option that other commands have, and that this command refuses with the reason."""
+
+    def refuse(_context: click.Context, _parameter: click.Parameter, value: str | None) -> None:
+        if value is not None:
+            raise click.UsageError(f"{name} is {value}; {reason}")
+
+    return click.Option([name], hidden=True, expose_value=False, callback=refuse)
+
+
 broker_options = options_for("amqp_client", "delivery")
 stream_options = options_for("seed", "prices")
 market_options = options_for("price_model", "max_price", "policy")

@@ -16,6 +16,7 @@ answer, figures, columns, plots, and the paper's values. These files are for ben
 | options.py | SIZES, COUNT, `numbers(...)`; any click.Option may be a benchmark's; see `cell.settings` |
 | roles.py | Role, RoleResult; Links makes ends of links: `pair(size)`, `many(size, pattern)`; check_descriptors |
 | flow.py, requests.py | tasks of roles: Publish, Consume, ConsumeShared; Ask, Answer, ThreadedClient, RequestServer |
+| message_load.py, paced.py | the load of a publisher; `--rate`: figures from due, by step, and whether it was kept |
 | streams.py, requests.py | roles, judge, figures: Streams, PingPong; `wrong_with` |
 | session.py | Session, the argument of a task: links, waiting, round trips. A benchmark may have tasks of its own |
 | round_trips.py | round trips in compiled code, over links that lend their calls |

@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from exchange.json_records import Record
 from exchange_simulation.messaging.cell import Cell, Figures, Results
 from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.point import Point, Settings, by_size
@@ -23,6 +24,11 @@ from transports.base import Pattern
 from transports.declaration import BrokerServer
 
 QUICK_HELP = "Fewer sizes and messages, three repeats: to see how it looks."
+
+
+def no_reasons(_cell: Cell, _results: Results) -> list[str]:
+    """The rule of a benchmark without rates, which nothing can fall short of."""
+    return []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,9 +80,11 @@ class BenchmarkDefinition:
     """The default of `--transport`."""
     summary_sentences: Callable[[Sequence[dict[str, Any]]], Sequence[str]] = lambda _rows: ()
     takes_rate: bool = False
-    """The benchmark takes `--rate`: its publishers can send at a fixed rate, as `cell.rate_per_s` says."""
-    saturation_reasons: Callable[[Cell, Results], list[str]] = lambda _cell, _results: []
+    """The benchmark takes `--rate`: its publishers, or those that ask, can be offered a load, as `cell.load` says."""
+    saturation_reasons: Callable[[Cell, Results], list[str]] = no_reasons
     """Returns sentences if a rate was not kept; the answer may be right all the same."""
+    step_figures: Callable[[Cell, Results], list[Record]] = lambda _cell, _results: []
+    """The figures of each step of a load over time: `step`, the step as the user typed it, and `figures`."""
     why_unsupported: Callable[[Cell], str | None] = lambda _cell: None
     """Returns a sentence if the transport lacks something for a cell; the cell is then left out."""
     prepare: Callable[[Cell, Sequence[Role]], None] = lambda _cell, _roles: None

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from exchange.load_shape import LoadShape
+from exchange_simulation.messaging.message_load import MessageLoad
 from exchange_simulation.messaging.point import (
+    BATCH,
     BROKERS,
     MAX,
     NETWORK,
     RATE,
+    SIZE,
     Point,
     Settings,
     networks_of,
@@ -63,7 +67,8 @@ class Cell:
 
     @property
     def size(self) -> int:
-        return int(self.point["size_bytes"])
+        """Bytes of a message; of a frame, if the benchmark packs messages into frames."""
+        return int(self.point[SIZE] if SIZE in self.point else self.point[BATCH])
 
     @property
     def has_broker(self) -> bool:
@@ -80,26 +85,35 @@ class Cell:
         return int(self.point.get(BROKERS, 1))
 
     @property
-    def rate_per_s(self) -> float | None:
-        """The rate at which each publisher's messages fall due; None if a publisher sends as fast as it can."""
+    def load(self) -> MessageLoad | None:
+        """The load that each publisher is offered; None if a publisher sends as fast as it can."""
         rate = self.point.get(RATE, MAX)
-        return None if rate == MAX else float(rate)
+        if rate == MAX:
+            return None
+        user_count: int | None = self.settings.get("count")
+        if isinstance(rate, str):
+            return MessageLoad.over_time(LoadShape.parse(rate), user_count)
+        return MessageLoad.steady(float(rate), user_count or messages_at(float(rate), self.settings))
 
     @property
     def sample_s(self) -> float:
-        """Seconds for which replies are counted; only for benchmarks with `--sample`."""
+        """Seconds for which replies are counted: the length of a load over time, else that of `--sample`."""
+        load = self.load
+        if load is not None and not load.shape.is_open:
+            return load.length_s
         return float(self.settings["sample_s"]) * self.times_longer
 
     def count(self, counts: Counts, size: int | None = None) -> int:
-        """Number of messages: the user's `--count`; else the rate's; else the default for the size and the transport.
+        """Number of messages: those of the load; else the user's `--count`; else the default for size and transport.
 
         `size`: bytes of a message, if they are not those of the point.
         """
+        load = self.load
+        if load is not None:
+            return load.messages
         user_count: int | None = self.settings.get("count")
         if user_count:
             return user_count
-        if self.rate_per_s is not None:
-            return messages_at(self.rate_per_s, self.settings)
         quick = bool(self.settings.get("quick"))
         return self.times_longer * counts.default_count(size or self.size, self.has_broker, quick)
 
@@ -112,7 +126,7 @@ class Cell:
 
 
 def messages_at(rate_per_s: float, settings: Settings) -> int:
-    """How many messages are offered at a rate."""
+    """How many messages are offered at one rate."""
     default_s = QUICK_SECONDS_AT_A_RATE if settings.get("quick") else SECONDS_AT_A_RATE
     seconds = settings.get("seconds") or default_s
     return max(LEAST_MESSAGES_AT_A_RATE, round(rate_per_s * seconds))
@@ -123,7 +137,9 @@ def least_duration_s(cell: Cell) -> float:
 
     0 for a cell that sends its messages as fast as it can, since its duration is not known before.
     """
-    if cell.rate_per_s is not None:
-        messages = cell.settings.get("count") or messages_at(cell.rate_per_s, cell.settings)
-        return float(messages / cell.rate_per_s)
+    if "sample_s" in cell.settings:
+        return float(cell.settings["warm_up_s"]) + cell.sample_s
+    load = cell.load
+    if load is not None:
+        return load.length_s
     return sum(cell.settings.get(name) or 0.0 for name in ("warm_up_s", "sample_s", "duration_s"))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from exchange.measurements import LogBuckets
 from exchange.settings import MAX_RATE_PER_S
+from exchange_simulation.messaging.message_load import TAIL, MessageLoad
 from exchange_simulation.messaging.roles import RoleResult
 from exchange_simulation.messaging.session import OPEN_NS, TICK_NS, Session, Silence, await_subscribers
 from transports.base import Link, PeerGone
@@ -36,10 +38,10 @@ REST_S = 0.0005
 """The rest of a consumer of a flood."""
 NEAR_THE_END = 1_000
 """A consumer does not rest during its last messages, as many as this."""
-TAIL = 100
-"""The number of last messages of a stream that the growth of the backlog leaves out: Nagle may hold them for 40 ms."""
 REPLY = FrameBatch.of(b"")
 """The empty message with which a consumer replies."""
+RETRY_NS = 1_000_000
+"""The time after which a client tries again to hand over messages that are due, while it waits for others to come."""
 NOTHING_DUE: Longs = np.zeros(0, np.int64)
 CEILING_NS = 20_000_000
 """The time for which `ceiling_per_s` makes messages."""
@@ -59,8 +61,8 @@ class Publish:
     """The publisher's number; publishers to the same receiver have different numbers."""
     subscribers: int = 0
     """The publisher begins once this many consumers have subscribed."""
-    rate_per_s: float | None = None
-    """Messages fall due at this rate, whether or not earlier messages were sent; None: as fast as possible."""
+    load: MessageLoad | None = None
+    """When messages fall due, whether or not earlier messages were sent; None: as fast as possible."""
 
     def __call__(self, session: Session) -> RoleResult:
         from exchange_simulation.messaging.payload import MessageSource
@@ -87,9 +89,9 @@ class Publish:
         return result
 
     def _publish(self, session: Session, source: MessageSource, result: RoleResult) -> None:
-        """Send all messages, at the rate or as fast as possible."""
-        if self.rate_per_s is not None:
-            OpenLoop(source, self.count, self.rate_per_s).publish(session, result)
+        """Send all messages, when they are due or as fast as possible."""
+        if self.load is not None:
+            OpenLoop(source, self.count, self.load).publish(session, result)
             return
         while source.count < self.count:
             source.fill(self.count - source.count, time.monotonic_ns())
@@ -97,68 +99,112 @@ class Publish:
 
 
 class OpenLoop:
-    """Messages that fall due at a fixed rate, by the schedule of a run's gateway; a late message moves no due time."""
+    """Messages that fall due at the rates of a load, by the schedule of a run's gateway; a late one moves no due time.
 
-    def __init__(self, source: MessageSource, count: int, rate_per_s: float) -> None:
-        from gateway.due_times import Periodic
+    The source has batches of messages that are due. Whoever hands them over notes when the link took them.
+    """
+
+    def __init__(self, source: MessageSource, count: int, load: MessageLoad) -> None:
         from gateway.pacer import Schedule
 
         self._source = source
         self._count = count
-        self._schedule = Schedule(Periodic(1e9 / rate_per_s))
-        self._lags = Lags()
+        self._load = load
+        self._schedule = Schedule(load.due_times())
+        self._due: Longs = NOTHING_DUE
+        self._lags = Lags(load.step_bounds)
         self._schedule.start(time.monotonic_ns())
+        self._started_ns = self._schedule.due_ns(1)
+        self._last_handed_ns = self._started_ns
 
     def publish(self, session: Session, result: RoleResult) -> None:
-        """Hand over each message once it is due; puts the lags, the planned and the taken time into the result."""
+        """Hand over each message once it is due; puts the facts of the load into the result."""
         link = session.link
-        started_ns = self._schedule.due_ns(1)
         while self._source.count < self._count:
-            due = self.fill()
-            if len(due):
-                self._hand_over(session, due)
+            if self.fill():
+                self._hand_over(session)
             else:
-                link.wait(self._schedule.due_ns(self._source.count + 1), readable=False)
-        given_ns = self._schedule.due_ns(self._count) - started_ns
-        result.details |= {
-            "lag": self._lags.all(),
-            "given_s": given_ns / 1e9,
-            "taken_s": (time.monotonic_ns() - started_ns) / 1e9,
-        }
+                link.wait(self.next_due_ns, readable=False)
+        result.details |= self.facts()
 
-    def fill(self) -> Longs:
-        """Put the messages that are due into the source's batch, as far as it has room; returns their due times."""
+    @property
+    def next_due_ns(self) -> int:
+        """The due time of the next message that was not made yet."""
+        return self._schedule.due_ns(self._source.count + 1)
+
+    @property
+    def first_due_ns(self) -> int:
+        """The due time of the first message in the source's batch, which is not empty."""
+        return int(self._due[0])
+
+    def fill(self) -> int:
+        """Put the messages that are due into the source's batch, as far as it has room; returns their number."""
         source = self._source
         now_ns = time.monotonic_ns()
         waiting = min(self._schedule.due_by(now_ns, source.count), self._count) - source.count
         frames = min(waiting, source.batch.capacity_frames)
-        due = self._schedule.span(source.count + 1, frames) if frames else NOTHING_DUE
-        source.fill(frames, now_ns, due)
-        return due
+        self._due = self._schedule.span(source.count + 1, frames) if frames else NOTHING_DUE
+        source.fill(frames, now_ns, self._due)
+        return frames
 
-    def _hand_over(self, session: Session, due: Longs) -> None:
-        """Hand over the source's batch, whose messages were due at these times, and note their lags."""
+    def note(self, first: int, end: int, handed_ns: int) -> None:
+        """Note when the link took the frames from `first` to `end` of the source's batch."""
+        if first == end:
+            return
+        first_of_batch = self._source.count - self._source.batch.count
+        self._lags.add(handed_ns - self._due[first:end], first_of_batch + first)
+        self._last_handed_ns = handed_ns
+
+    def facts(self) -> dict[str, Any]:
+        """The lags, in all and by step, when the load began, and how long it was and took."""
+        last_message = max(self._source.count, 1)
+        given_ns = self._schedule.due_ns(last_message) - self._started_ns
+        return {
+            "lag": self._lags.all(),
+            "lag_by_step": self._lags.by_step(),
+            "load": self._load.shape.typed,
+            "started_ns": self._started_ns,
+            "given_s": given_ns / 1e9,
+            "taken_s": (self._last_handed_ns - self._started_ns) / 1e9,
+        }
+
+    def _hand_over(self, session: Session) -> None:
+        """Hand over the source's batch, whose messages are due."""
         batch = self._source.batch
         first = 0
         session.progressed()
         while first < batch.count:
             handed_ns = time.monotonic_ns()
             end = session.send(session.link, batch, first)
-            self._lags.add(handed_ns - due[first:end])
+            self.note(first, end, handed_ns)
             if end < batch.count:
                 session.wait(session.link, "no message could be sent", writable=True)
             first = end
 
 
 class Lags:
-    """The times by which messages were handed over after their due times, counted in buckets."""
+    """The times by which messages were handed over after their due times, counted in buckets, by step of a load."""
 
-    def __init__(self) -> None:
-        self._buckets = LogBuckets()
+    def __init__(self, step_bounds: Sequence[int] = ()) -> None:
+        """`step_bounds`: the number, from 0, of the first message of each step but the first."""
+        self._step_bounds = step_bounds
+        self._buckets = [LogBuckets() for _ in range(len(step_bounds) + 1)]
+        self._step = 0
         self._uncounted_ns = np.zeros(1 << 16, np.int64)
         self._count = 0
 
-    def add(self, lags_ns: Longs) -> None:
+    def add(self, lags_ns: Longs, first_message: int = 0) -> None:
+        """Add the lags of messages in the order of their numbers, from `first_message` on."""
+        while self._step < len(self._step_bounds) and first_message + len(lags_ns) > self._step_bounds[self._step]:
+            of_this_step = max(self._step_bounds[self._step] - first_message, 0)
+            self._add_to_step(lags_ns[:of_this_step])
+            self._count_in_buckets()
+            self._step += 1
+            lags_ns = lags_ns[of_this_step:]
+            first_message += of_this_step
+        self._add_to_step(lags_ns)
+
+    def _add_to_step(self, lags_ns: Longs) -> None:
         if self._count + len(lags_ns) > len(self._uncounted_ns):
             self._count_in_buckets()
         self._uncounted_ns[self._count : self._count + len(lags_ns)] = lags_ns
@@ -167,10 +213,15 @@ class Lags:
     def all(self) -> LogBuckets:
         """The buckets of all lags so far."""
         self._count_in_buckets()
-        return self._buckets
+        return LogBuckets.together(self._buckets)
+
+    def by_step(self) -> list[LogBuckets]:
+        """The buckets of the lags of each step so far; empty without steps."""
+        self._count_in_buckets()
+        return self._buckets if self._step_bounds else []
 
     def _count_in_buckets(self) -> None:
-        self._buckets.merge(LogBuckets.of(self._uncounted_ns[: self._count]))
+        self._buckets[self._step].merge(LogBuckets.of(self._uncounted_ns[: self._count]))
         self._count = 0
 
 
@@ -181,7 +232,7 @@ def ceiling_per_s(size: int) -> float:
     source = MessageSource(size)
     source.fill(1, 0, np.zeros(1, np.int64))  # loads the kernel
     more_than_can_be_made = 1 << 40
-    loop = OpenLoop(source, more_than_can_be_made, MAX_RATE_PER_S)
+    loop = OpenLoop(source, more_than_can_be_made, MessageLoad.steady(MAX_RATE_PER_S, more_than_can_be_made))
     began_ns = time.monotonic_ns()
     count_before = source.count
     took_ns = 0
@@ -227,11 +278,15 @@ class Consume:
     size: int
     count: int
     is_flood: bool = False
+    load: MessageLoad | None = None
+    """When the messages fall due; each step of the load is counted by itself."""
 
     def __call__(self, session: Session) -> RoleResult:
         from exchange_simulation.messaging.payload import Receipt
 
-        receipt = Receipt(self.size, clock_ahead_ns=session.clock_ahead_ns)
+        receipt = Receipt(
+            self.size, clock_ahead_ns=session.clock_ahead_ns, bounds=self.load.step_bounds if self.load else ()
+        )
         result = RoleResult()
         try:
             result.first_ns = _take(session, receipt, until=1, batch=receipt.empty_batch(1))
@@ -252,6 +307,8 @@ class Consume:
             session.send_all(session.link, REPLY)
         except (Silence, PeerGone) as error:
             result.stopped = f"{error}; {receipt.received:,} of {self.count:,} messages came"
+        if self.load:
+            result.details["steps"] = [receipt.part_of(step.messages) for step in self.load.steps]
         return _with_receipt(result, receipt, session.link)
 
 
@@ -295,7 +352,8 @@ class ConsumeShared:
     dozens of roles that wake up for each message would take the processors from a broker.
 
     If `count` is above 0, the task also publishes `count` messages over its first link, and consumes over its last
-    link. Neither waits for the other. The clock of such a client runs from its start.
+    link. Neither waits for the other. The clock of such a client runs from its start. With a load, messages are
+    published when they are due, and the consumer does not pause.
     """
 
     size: int
@@ -303,15 +361,17 @@ class ConsumeShared:
     rest_s: float
     count: int = 0
     publisher: int = 0
+    load: MessageLoad | None = None
 
     def __call__(self, session: Session) -> RoleResult:
         from exchange_simulation.messaging.payload import MessageSource, Receipt
 
-        receipt = Receipt(self.size, self.publishers, session.clock_ahead_ns)
+        bounds = self.load.bounds if self.load else ()
+        receipt = Receipt(self.size, self.publishers, session.clock_ahead_ns, bounds)
         result = RoleResult()
         out: Outbound | None = None
         if self.count:
-            out = Outbound(session.links[0], MessageSource(self.size, self.publisher), self.count)
+            out = Outbound(session.links[0], MessageSource(self.size, self.publisher), self.count, self.load)
             result.first_ns = time.monotonic_ns()
         try:
             self._work(session, out, receipt, result)
@@ -321,6 +381,10 @@ class ConsumeShared:
             result.sent = out.handed_over
             result.sent_checksum = out.source.checksum
             result.details["published_ns"] = out.taken_ns or time.monotonic_ns()
+            result.details |= out.facts_of_load()
+        if self.load:
+            result.details["steps"] = [receipt.part_of(step.messages) for step in self.load.steps]
+            result.details["quarter_windows"] = [receipt.part_of(window) for window in self.load.quarter_windows]
         return _with_receipt(result, receipt, session.links[-1])
 
     def _work(self, session: Session, out: Outbound | None, receipt: Receipt, result: RoleResult) -> None:
@@ -354,14 +418,18 @@ class ConsumeShared:
                 if result.first_ns == 0:
                     result.first_ns = result.last_ns
                 receipt.add(batch, result.last_ns)
-            elif not handed_over:
+            elif not handed_over and self.load is None:
                 time.sleep(min(self.rest_s, work_ns / 1e9))
+            elif not handed_over:
+                link.wait(min(until_ns, out.next_try_ns) if out else until_ns)
 
 
 class Outbound:
     """The messages that a client publishes while it consumes, batch after batch, as far as the link has room."""
 
-    def __init__(self, link: Link, source: MessageSource, count: int) -> None:
+    def __init__(self, link: Link, source: MessageSource, count: int, load: MessageLoad | None = None) -> None:
+        """With a load, the batches have messages that are due."""
+        self._open_loop = OpenLoop(source, count, load) if load else None
         self._link = link
         self.source = source
         self._count = count
@@ -384,11 +452,36 @@ class Outbound:
         if self._first == source.batch.count:
             if source.count == self._count:
                 return 0
-            source.fill(self._count - source.count, time.monotonic_ns())
+            if self._open_loop:
+                self._open_loop.fill()
+            else:
+                source.fill(self._count - source.count, time.monotonic_ns())
             self._first = 0
+        if self._first == source.batch.count:  # no message is due
+            return 0
         first = self._first
+        handed_ns = time.monotonic_ns()
         self._first = self._link.send(source.batch, self._first)
+        if self._open_loop:
+            self._open_loop.note(first, self._first, handed_ns)
+            self._link.wait(0)  # what the link still holds leaves now: the client then waits at its other link
         return self._first - first
+
+    @property
+    def next_try_ns(self) -> int:
+        """When to hand over again, after nothing could be handed over: once the next message is due, or in a moment.
+
+        For a client with a load.
+        """
+        if self._open_loop is None or self._first < self.source.batch.count:
+            return time.monotonic_ns() + RETRY_NS
+        if self.source.count == self._count:
+            return time.monotonic_ns() + TICK_NS
+        return self._open_loop.next_due_ns
+
+    def facts_of_load(self) -> dict[str, Any]:
+        """The lags and times of the load; empty without one."""
+        return self._open_loop.facts() if self._open_loop else {}
 
     def check_whether_all_is_taken(self) -> None:
         """Once all messages are handed over, wait a moment for the broker to take them; sets `taken_ns`."""

@@ -120,18 +120,34 @@ def _row(cell: Cell, tries: Sequence[Record], rule: RedoRule | None) -> Record:
     figures_of_repeats = [
         figures_with_usage(repeat, cell.has_broker) for repeat in chosen.repeats if repeat["status"] == COMPLETE
     ]
-    values_by_figure: dict[str, list[float]] = {}
-    for figures in figures_of_repeats:
-        for name, value in figures.items():
-            values_by_figure.setdefault(name, []).append(value)
     return {
         "transport": cell.transport,
         "point": dict(cell.point),
         "words": str(cell),
-        "figures": {name: _estimate(tuple(values)) for name, values in values_by_figure.items()},
+        "figures": _medians(figures_of_repeats),
+        **_steps(chosen.repeats),
         "repeats": chosen.repeats,
         "set_aside": chosen.set_aside,
     }
+
+
+def _steps(repeats: Sequence[Record]) -> Record:
+    """The field `steps` of a row: medians over the repeats of each step of a load over time. Empty for one rate."""
+    steps_of_repeats = [repeat["steps"] for repeat in repeats if repeat["status"] == COMPLETE and "steps" in repeat]
+    steps = []
+    for same_step in zip(*steps_of_repeats, strict=True):
+        figures = _medians([step["figures"] for step in same_step])
+        steps.append({"step": same_step[0]["step"], "figures": figures})
+    return {"steps": steps} if steps else {}
+
+
+def _medians(figures_of_repeats: Sequence[Figures]) -> Record:
+    """The median of each figure over the repeats that have it, with its interval."""
+    values_by_figure: dict[str, list[float]] = {}
+    for figures in figures_of_repeats:
+        for name, value in figures.items():
+            values_by_figure.setdefault(name, []).append(value)
+    return {name: _estimate(tuple(values)) for name, values in values_by_figure.items()}
 
 
 @dataclass(frozen=True)

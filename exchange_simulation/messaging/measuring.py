@@ -24,7 +24,7 @@ from exchange_simulation.messaging.cell import Cell, Figures
 from exchange_simulation.messaging.hosts.role_host import RoleElsewhere
 from exchange_simulation.messaging.machine import Reading, figures_of, read, read_every_second, seconds_of
 from exchange_simulation.messaging.role_process import Forked, Threaded, fork, start_thread
-from exchange_simulation.messaging.roles import Role, RoleResult
+from exchange_simulation.messaging.roles import ReceivedPart, Role, RoleResult
 from exchange_simulation.messaging.setup import Setup
 from exchange_simulation.reports.progress import OnCount, counting, now_and_then
 from transports.declaration import BrokerServer, ServerUsage
@@ -351,11 +351,13 @@ def _judged(
     figures |= figures_of(machine) if machine and figures else {}
     strain = {"strain": benchmark.scale.strain(cell, outcome.results)} if benchmark.scale else {}
     saturated = [] if reasons else benchmark.saturation_reasons(cell, outcome.results)
+    steps = [] if reasons else benchmark.step_figures(cell, outcome.results)
     return {
         "status": INVALID if reasons else COMPLETE,
         "reasons": reasons,
         "saturated": saturated,
         "figures": figures,
+        **({"steps": steps} if steps else {}),
         **strain,
         **series,
     }
@@ -372,6 +374,10 @@ def _without_buckets(details: Any) -> Any:
         return details.figures_us()
     if isinstance(details, dict):
         return {name: _without_buckets(value) for name, value in details.items()}
+    if isinstance(details, list):
+        return [_without_buckets(value) for value in details]
+    if isinstance(details, ReceivedPart):
+        return {**asdict(details), "latency": details.latency.figures_us()}
     return details
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from exchange.load_shape import is_shape
+from exchange.load_shape import LoadShape, is_shape
 from exchange.quantities import SIZE_FORMS, bytes_of
 from exchange.settings import MAX_RATE_PER_S
 from exchange.unique import unique
 from exchange_simulation.launching.option_table import NOTATIONS
-from exchange_simulation.launching.option_types import Count, Cpus, Listed, Nagle, Rate, Scheme, Seconds
+from exchange_simulation.launching.option_types import Count, Cpus, Listed, Nagle, Rate, RateOrShape, Scheme, Seconds
 from exchange_simulation.launching.options import (
     broker_options,
     json_option,
@@ -137,20 +137,28 @@ def numbers(
     return click.Option([option], type=parsed, default=default, show_default=True, metavar=metavar, help=help)
 
 
-def rates_of(text: str) -> tuple[float | None, ...]:
-    """Parse rates, messages a second, each once; None, written max, is as fast as it goes. BadParameter."""
+def rates_of(text: str) -> tuple[float | str | None, ...]:
+    """Parse rates, messages a second, each once; None, written max, is as fast as it goes. BadParameter.
+
+    A load over time, as 1000@10s,8000@10s, is one value: the text as `LoadShape.parse` reads it.
+    """
     if is_shape(text):
-        raise click.BadParameter(
-            f"{text!r} is a load over time, which a benchmark does not take: each of its cells measures one rate, and "
-            "its figures are medians over repeats of it. Give rates, as 1000,8000, and the load to exchange run"
-        )
+        shape = RateOrShape().convert(text, None, None)
+        assert isinstance(shape, LoadShape)
+        for segment in shape.segments:
+            _check_rates(segment.first, segment.last)
+        return (shape.typed,)
     rates = tuple(Rate("messages", LEAST_RATE_PER_S).convert(part.strip(), None, None) for part in text.split(","))
     if len(set(rates)) < len(rates):
         raise click.BadParameter(f"{text!r} names a rate twice")
-    for rate in rates:
-        if rate is not None and not LEAST_RATE_PER_S <= rate <= MAX_RATE_PER_S:
-            raise click.BadParameter(f"{rate:g} is no rate: give {LEAST_RATE_PER_S:g} to {MAX_RATE_PER_S:,}, or max")
+    _check_rates(*(rate for rate in rates if rate is not None))
     return rates
+
+
+def _check_rates(*rates: float) -> None:
+    for rate in rates:
+        if not LEAST_RATE_PER_S <= rate <= MAX_RATE_PER_S:
+            raise click.BadParameter(f"{rate:g} is no rate: give {LEAST_RATE_PER_S:g} to {MAX_RATE_PER_S:,}, or max")
 
 
 RATES = click.Option(
@@ -158,13 +166,13 @@ RATES = click.Option(
     type=Parsed("rates", rates_of),
     default="max",
     show_default=True,
-    metavar="RATE[,...]",
-    help="Messages a second of each publisher, or max.",
+    metavar="RATE[,...]|LOAD",
+    help="Messages a second of each publisher, or thread that asks; max; or one load over time, as 1000@10s,8000@10s.",
 )
 SECONDS = click.Option(
     ["--seconds"],
     type=Seconds(0.1, 3600),
-    help="How long messages are offered at a rate.  [default: 5; 1 with --quick]",
+    help="How long messages are offered at a rate.  [default: 5; 1 with --quick; a load over time: its own length]",
 )
 SIZES = sizes("1B..1MiB")
 COUNT = click.Option(

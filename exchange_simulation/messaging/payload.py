@@ -16,6 +16,8 @@ a batch, and one call checks it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,8 @@ from exchange import log_buckets, measurements
 from exchange.compiled import cached_kernel, inlined, kernel, load_u64, signed, store_u64
 from exchange.log_buckets import log_bucket
 from exchange.measurements import BUCKETS, LogBuckets
+from exchange_simulation.messaging.message_load import MessageRange
+from exchange_simulation.messaging.roles import ReceivedPart
 from transports.frames import Bytes, FrameBatch, Longs
 
 NUMBERED = 8
@@ -184,62 +188,113 @@ class MessageSource:
 
 
 class Receipt:
-    """Checks and counts the messages of one receiver; all messages have one size."""
+    """Checks and counts the messages of one receiver; all messages have one size.
 
-    def __init__(self, size: int, publishers: int = 1, clock_ahead_ns: int = 0) -> None:
+    With `bounds` it counts each part of the messages by itself, as those of each step of a load. A bound is the number
+    of a part's first message, from 0, by each publisher's own count.
+    """
+
+    def __init__(self, size: int, publishers: int = 1, clock_ahead_ns: int = 0, bounds: Sequence[int] = ()) -> None:
         """`clock_ahead_ns` is the receiver's clock minus that of the publishers, whose stamps the messages have."""
         self.size = size
         self._clock_ahead_ns = clock_ahead_ns
         self.came_ns = 0
-        self._state: Longs = np.zeros(_STATE_SIZE, np.int64)
-        self._state[_MIN_NS] = np.iinfo(np.int64).max
+        self._bounds: Longs = np.array(bounds, np.int64)
+        parts = len(bounds) + 1
+        self._states: list[Longs] = [np.zeros(_STATE_SIZE, np.int64) for _ in range(parts)]
+        for state in self._states:
+            state[_MIN_NS] = np.iinfo(np.int64).max
         self._lasts: Longs = np.full(publishers, -1, np.int64)
-        self._buckets: Longs = np.zeros(BUCKETS, np.int64)
+        self._buckets: list[Longs] = [np.zeros(BUCKETS, np.int64) for _ in range(parts)]
+        self._first_ns = [0] * parts
+        self._last_ns = [0] * parts
 
     def add(self, batch: FrameBatch, now_ns: int) -> None:
         """Check a batch that had come at `now_ns`; adds this time to `came_ns` for each frame."""
         self.came_ns += now_ns * batch.count
-        publishers_now_ns = now_ns - self._clock_ahead_ns
+        if not len(self._bounds):
+            self._add_to_part(0, batch, 0, batch.count, now_ns)
+            return
+        parts = np.searchsorted(self._bounds, self._numbers(batch), side="right")
+        first_frames = [0, *(np.flatnonzero(np.diff(parts)) + 1).tolist(), batch.count]
+        for first, end in pairwise(first_frames):
+            if first < end:
+                part = int(parts[first])
+                self._add_to_part(part, batch, first, end, now_ns)
+                self._first_ns[part] = self._first_ns[part] or now_ns
+                self._last_ns[part] = now_ns
+
+    def _add_to_part(self, part: int, batch: FrameBatch, first: int, end: int, now_ns: int) -> None:
+        """Check the frames from `first` to `end`, whose numbers all belong to one part."""
         _check(
             batch.buffer,
-            batch.offsets,
-            batch.count,
+            batch.offsets[first:],
+            end - first,
             self.size,
-            publishers_now_ns,
-            self._state,
+            now_ns - self._clock_ahead_ns,
+            self._states[part],
             self._lasts,
-            self._buckets,
+            self._buckets[part],
         )
+
+    def _numbers(self, batch: FrameBatch) -> Longs:
+        """The numbers of a batch's messages. Messages too short for a whole number are numbered as they come."""
+        if self.size < NUMBERED:
+            return np.arange(self.received, self.received + batch.count)
+        places = batch.offsets[: batch.count, None] + np.arange(NUMBERED)
+        inside = np.minimum(places, len(batch.buffer) - 1)  # a frame of another size may end before its number does
+        sequences = np.ascontiguousarray(batch.buffer[inside]).view("<i8")[:, 0]
+        numbers: Longs = sequences & _NUMBER
+        return numbers
 
     def empty_batch(self, frames: int | None = None) -> FrameBatch:
         """A batch to receive into; a longer message than `size` is junk."""
         frames = frames or frames_in_a_batch(self.size)
         return FrameBatch(frames, (frames + 1) * self.size, self.size)
 
+    def _sum(self, place: int) -> int:
+        """The sum of a value of the state over all parts."""
+        return sum(int(state[place]) for state in self._states)
+
     @property
     def received(self) -> int:
-        return int(self._state[_RECEIVED])
+        return self._sum(_RECEIVED)
 
     @property
     def checksum(self) -> int:
-        return int(self._state[_CHECKSUM]) % 2**64
+        return self._sum(_CHECKSUM) % 2**64
 
     @property
     def wrong(self) -> dict[str, int]:
         """Number of wrong messages, by their problem; problems without a message are left out."""
-        state = self._state
         counts = {
-            "of another size": state[_WRONG_SIZE],
-            "of nobody's": state[_FOREIGN],
-            "twice, or out of order": state[_BEHIND],
-            "left out": state[_SKIPPED],
+            "of another size": self._sum(_WRONG_SIZE),
+            "of nobody's": self._sum(_FOREIGN),
+            "twice, or out of order": self._sum(_BEHIND),
+            "left out": self._sum(_SKIPPED),
         }
-        return {problem: int(count) for problem, count in counts.items() if count}
+        return {problem: count for problem, count in counts.items() if count}
 
     @property
     def latency(self) -> LogBuckets:
         """Time from handing over to receipt; empty if messages are too short for a stamp."""
-        if not self._buckets.any():
+        return LogBuckets.together(self._latency_of_part(part) for part in range(len(self._states)))
+
+    def part_of(self, messages: MessageRange) -> ReceivedPart:
+        """What came of messages whose first number is 0 or a bound; the number after the last is a bound or the end."""
+        firsts = [0, *self._bounds.tolist()]
+        parts = [part for part, first in enumerate(firsts) if messages.first <= first < messages.end]
+        parts_with_messages = [part for part in parts if self._states[part][_RECEIVED]]
+        return ReceivedPart(
+            received=sum(int(self._states[part][_RECEIVED]) for part in parts),
+            first_ns=min((self._first_ns[part] for part in parts_with_messages), default=0),
+            last_ns=max((self._last_ns[part] for part in parts_with_messages), default=0),
+            latency=LogBuckets.together(self._latency_of_part(part) for part in parts),
+        )
+
+    def _latency_of_part(self, part: int) -> LogBuckets:
+        buckets = self._buckets[part]
+        if not buckets.any():
             return LogBuckets()
-        state = self._state
-        return LogBuckets(self._buckets, int(state[_SUM_NS]), int(state[_MIN_NS]), int(state[_MAX_NS]))
+        state = self._states[part]
+        return LogBuckets(buckets, int(state[_SUM_NS]), int(state[_MIN_NS]), int(state[_MAX_NS]))

@@ -7,6 +7,10 @@ from typing import Any
 
 from exchange.words import counted
 
+SIZE = "size_bytes"
+"""A point's key for the bytes of a message."""
+BATCH = "batch_bytes"
+"""The key in place of SIZE, of the bytes of a frame that several messages are packed into."""
 RATE = "rate_per_s"
 """A point's key for its rate; points lack this key with `--rate max` alone, which is the default."""
 NETWORK = "network"
@@ -80,10 +84,17 @@ def value_in_words(name: str, value: Any) -> str:
     if name.endswith("_bytes"):
         return size_in_words(value)
     if name == RATE:
-        return "as fast as it goes" if value == MAX else f"{value:,}/s"
+        return _rate_in_words(value)
     if name == NETWORK:
         return f"on {value}"
     return counted(value, name) if isinstance(value, int) else f"{name} {value}"
+
+
+def _rate_in_words(rate: float | str) -> str:
+    """A rate, or a load over time as the user typed it. For example: 2,000/s; 1000@10s,8000@10s"""
+    if rate == MAX:
+        return "as fast as it goes"
+    return rate if isinstance(rate, str) else f"{rate:,}/s"
 
 
 def size_in_words(size: int) -> str:

@@ -20,9 +20,10 @@ from exchange_simulation.launching.record.noise_summary import noise_of
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.measurements import MEASUREMENTS
 from exchange_simulation.messaging.measuring import COMPLETE
+from exchange_simulation.messaging.paced import STEP_COLUMNS
 from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.peaks import NOTE
-from exchange_simulation.messaging.point import NETWORK, size_in_words
+from exchange_simulation.messaging.point import NETWORK, RATE, size_in_words
 from exchange_simulation.messaging.presentation import Column
 from exchange_simulation.messaging.results import read
 from exchange_simulation.messaging.verdicts import comparison_of, judged, main_column, point_in_words, saturated_repeats
@@ -46,6 +47,7 @@ MOST_ROWS = 60
 """The largest number of rows of a table that is printed right after the measurement."""
 USAGE = {"cores in use": "_cores", "context switches a message": "_switches_per_message"}
 """Endings of the names of figures on usage, by the title of their table."""
+STEPS_TITLE = "each step of the load"
 Rows = Sequence[dict[str, Any]]
 
 
@@ -243,6 +245,10 @@ def _show_tables(rows: Rows, columns: Sequence[Column]) -> None:
     common_values = _common_values_in_words(rows)
     if common_values:
         console.print(f"[dim]each row: {common_values}[/dim]")
+    steps = rows_of_steps(rows)
+    if steps:
+        console.print(f"\n{STEPS_TITLE}")
+        console.print(_table(steps, _columns_with_values(steps, STEP_COLUMNS)))
     for title, usage_columns in _usage_columns(rows).items():
         console.print(f"\n{title}")
         console.print(_table(shown_rows, usage_columns))
@@ -413,6 +419,16 @@ def _without_common_values(rows: Rows) -> Rows:
     return shortened
 
 
+def rows_of_steps(rows: Rows) -> Rows:
+    """A row for each step of each row whose load changes over time; none for rows of one rate."""
+    steps: list[dict[str, Any]] = []
+    for row in _without_common_values(rows):
+        point = {name: value for name, value in row["point"].items() if name != RATE}
+        for step in row.get("steps", ()):
+            steps.append({"transport": row["transport"], "point": {**point, "step": step["step"]}, **step})
+    return steps
+
+
 def _values(point: Mapping[str, Any]) -> list[str]:
     """A point's values, in the order of the columns that hold points."""
     words: list[str] = []
@@ -488,6 +504,7 @@ def _part(record: Mapping[str, Any], comparison: Record) -> dict[str, Any]:
         "cpu": _usage_columns(rows),
         "titles": _titles(rows),
         "values": [_values(row["point"]) for row in rows],
+        "steps": _steps_of_page(rows),
         "published": published_beside_ours(record),
     }
 
@@ -511,6 +528,20 @@ def tile_of(record: Mapping[str, Any], drawings: Sequence[Drawing]) -> Tile:
             if plot.figure == column.name and drawing.title.startswith(title):
                 return Tile(column.title + drawing.title.removeprefix(title), drawing)
     return Tile(column.title, None)
+
+
+def _steps_of_page(rows: Rows) -> dict[str, Any]:
+    """The values of the template's table of steps; empty without steps."""
+    steps = rows_of_steps(rows)
+    if not steps:
+        return {}
+    return {
+        "record": {"rows": steps},
+        "title": STEPS_TITLE,
+        "columns": _columns_with_values(steps, STEP_COLUMNS),
+        "titles": _titles(steps),
+        "values": [_values(step["point"]) for step in steps],
+    }
 
 
 def published_beside_ours(

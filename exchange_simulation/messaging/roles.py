@@ -67,6 +67,18 @@ class RoleResult:
     """Results for the judge and the figures of one benchmark; log buckets among them are recorded as figures."""
 
 
+@dataclass
+class ReceivedPart:
+    """What came of a part of the messages: those whose numbers lie between two bounds."""
+
+    received: int = 0
+    first_ns: int = 0
+    """Time (monotonic clock) at which the first of them came; 0 if none came."""
+    last_ns: int = 0
+    latency: LogBuckets = field(default_factory=LogBuckets)
+    """Empty if messages are too short for a stamp."""
+
+
 Task = Callable[[Session], RoleResult]
 """A role's work between start and end; see flow.py and requests.py."""
 

@@ -190,13 +190,14 @@ def _why_no_broker(cell: Cell) -> str | None:
 
 def _why_too_much(cell: Cell) -> str | None:
     """A sentence if one publisher's messages alone are more than a link of the network carries."""
-    if cell.rate_per_s is None:
+    load = cell.load
+    if load is None:
         return None
     most_per_s = carried_per_s(cell)
-    if cell.rate_per_s <= most_per_s:
+    if load.highest_per_s <= most_per_s:
         return None
-    size = math.floor(cell.size * most_per_s / cell.rate_per_s)
-    return f"at {cell.rate_per_s:,.0f} messages/s --network {cell.network} carries at most {size:,} bytes a message"
+    size = math.floor(cell.size * most_per_s / load.highest_per_s)
+    return f"at {load.highest_per_s:,.0f} messages/s --network {cell.network} carries at most {size:,} bytes a message"
 
 
 def carried_per_s(cell: Cell) -> float:
@@ -239,12 +240,13 @@ def check_hosts(benchmark: BenchmarkDefinition, cells: Sequence[Cell], settings:
 
 def _check_rate(cell: Cell) -> None:
     """UserError if messages of a cell cannot even be made at its rate."""
-    if cell.rate_per_s is None or cell.rate_per_s < NEVER_TOO_FAST_PER_S:
+    load = cell.load
+    if load is None or load.highest_per_s < NEVER_TOO_FAST_PER_S:
         return
     ceiling = ceiling_per_s(cell.size)
-    if cell.rate_per_s > ceiling:
+    if load.highest_per_s > ceiling:
         raise UserError(
-            f"--rate is {cell.rate_per_s:,.0f}: a publisher makes at most {ceiling:,.0f} messages of "
+            f"--rate is {load.highest_per_s:,.0f}: a publisher makes at most {ceiling:,.0f} messages of "
             f"{size_in_words(cell.size)} a second here, before any transport: give less, or max"
         )
 

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import median
 
 from exchange.measurements import LogBuckets
-from exchange.settings import MAX_RATE_PER_S
 from exchange.unique import unique
-from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.record.status import Offered
-from exchange_simulation.messaging.benchmark import BenchmarkDefinition, CapacityScale
 from exchange_simulation.messaging.cell import Cell, Figures, Results
 from exchange_simulation.messaging.flow import Consume, ConsumeShared, Publish, rest_s
-from exchange_simulation.messaging.options import RATES, SECONDS
-from exchange_simulation.messaging.point import MAX, RATE, Point, Settings
-from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.roles import LinkEnd, Links, Role, RoleResult, of_kind, stopped_in_words
 from exchange_simulation.reports.formats.few_orders import has_enough_orders
 
@@ -48,10 +40,11 @@ class Streams:
         roles: list[Role] = []
         size = self.size(cell)
         count = self.messages(cell)
+        load = cell.load
         for number, suffix in enumerate(self._suffixes(cell)):
             listener, connector = links.at_broker(number).pair(size, name=suffix.strip(), one_way=True)
-            consume = Consume(size, count, is_flood=cell.rate_per_s is None)
-            publish = Publish(size, count, rate_per_s=cell.rate_per_s)
+            consume = Consume(size, count, is_flood=load is None, load=load)
+            publish = Publish(size, count, load=load)
             roles.append(Role(f"consumer{suffix}", consume, (listener,)))
             roles.append(Role(f"publisher{suffix}", publish, (connector,), begins=True))
         return roles
@@ -94,13 +87,13 @@ def published_roles(
     """
     # An idle role cannot wait for a number of messages, since none comes: it receives until the launcher says stop.
     receive_until_stopped = ConsumeShared(cell.size, publishers=1, rest_s=rest_s(len(idle)))
-    consume = Consume(cell.size, count, is_flood=cell.rate_per_s is None)
+    consume = Consume(cell.size, count, is_flood=cell.load is None, load=cell.load)
     publish = Publish(
         cell.size,
         count,
         replies=len(subscribers),
         subscribers=len(subscribers) + len(idle),
-        rate_per_s=cell.rate_per_s,
+        load=cell.load,
     )
     roles: list[Role] = []
     for number, end in enumerate(idle, 1):
@@ -233,10 +226,10 @@ def with_megabits(figures: Figures) -> Figures:
 
 def latency_figures(receivers: Sequence[RoleResult], name: str) -> Figures:
     """Mean, percentiles and maximum over all receivers, in us; nothing if messages bear no stamps."""
-    return _figures_of_times(LogBuckets.together(receiver.latency for receiver in receivers if receiver.latency), name)
+    return figures_of_times(LogBuckets.together(receiver.latency for receiver in receivers if receiver.latency), name)
 
 
-def _figures_of_times(times: LogBuckets, name: str) -> Figures:
+def figures_of_times(times: LogBuckets, name: str) -> Figures:
     """The figures under names that begin with `name`, as `latency_p99_us`.
 
     A percentile above p50 is left out if there are too few times for it.
@@ -248,118 +241,3 @@ def _figures_of_times(times: LogBuckets, name: str) -> Figures:
         if figure == "p50" or has_enough_orders(figure, count):
             named[f"{name}_{figure}_us"] = value
     return named
-
-
-PACED_COLUMNS = (
-    Column("due_p50_us", "p50 us from due", with_interval=True),
-    Column("due_p99_us", "p99 us from due"),
-    Column("lag_p99_us", "lag p99 us"),
-)
-PACED_PLOTS = (
-    Plot("p50 from due, by a publisher's rate", "due_p50_us", "µs", x=RATE, x_unit="messages/s"),
-    Plot("p99 from due, by a publisher's rate", "due_p99_us", "µs", x=RATE, x_unit="messages/s"),
-)
-RATE_SCALE = CapacityScale(
-    option="rates",
-    start=1_000,
-    highest=MAX_RATE_PER_S,
-    is_whole=False,
-    unit="messages/s",
-    ceiling_in_words="the rate at which a publisher can make messages",
-    columns=("due_p50_us", "due_p99_us", "lag_p99_us", "broker_cores"),
-)
-
-
-def with_rates(declared: BenchmarkDefinition) -> BenchmarkDefinition:
-    """The benchmark with `--rate`: each point at each rate, with latency from due, and the lag of the publishers."""
-    return replace(
-        declared,
-        points=lambda settings: _at_rates(declared.points(settings), settings),
-        figures=lambda cell, results: _with_lag(cell, results, declared.figures(cell, results)),
-        saturation_reasons=_fell_behind,
-        options=(*declared.options, RATES, SECONDS),
-        columns=(*declared.columns, *PACED_COLUMNS),
-        plots=(*declared.plots, *PACED_PLOTS),
-        scale=RATE_SCALE,
-    )
-
-
-def _at_rates(points: Sequence[Point], settings: Settings) -> Sequence[Point]:
-    """Each point at each rate. A point has no rate if all its messages are sent as fast as possible.
-
-    UserError if the time between two messages is longer than a consumer waits.
-    """
-    rates: tuple[float | None, ...] = settings.get("rates") or (None,)  # None: as fast as possible
-    numbers = [rate for rate in rates if rate is not None]
-    if not numbers:
-        return points
-    _check_slowest(min(numbers), settings.get("timeout_s", math.inf))
-    points_at_rates: list[Point] = []
-    for point in points:
-        for rate in rates:
-            points_at_rates.append({**point, RATE: _as_typed(rate)})
-    return points_at_rates
-
-
-def _check_slowest(rate_per_s: float, timeout_s: float) -> None:
-    """UserError if the time between two messages is longer than a consumer waits."""
-    interval_s = 1 / rate_per_s
-    if interval_s >= timeout_s:
-        raise UserError(
-            f"--rate {rate_per_s:g} is a message every {interval_s:g} s, and a consumer gives up after {timeout_s:g} s "
-            f"without one: raise --rate, or --timeout"
-        )
-
-
-def _as_typed(rate: float | None) -> float | str:
-    """The rate as the user typed it: max, a whole number, or a fraction."""
-    if rate is None:
-        return MAX
-    return int(rate) if rate.is_integer() else rate
-
-
-def _with_lag(cell: Cell, results: Results, figures: Figures) -> Figures:
-    """At a rate, latency counts from the due time, and figures of the publishers' lag are added."""
-    if cell.rate_per_s is None:
-        return figures
-    lags = LogBuckets.together(publisher.details["lag"] for publisher in of_kind(results, "publisher").values())
-    from_due = {name.replace("latency_", "due_"): value for name, value in figures.items()}
-    return from_due | _figures_of_times(lags, "lag")
-
-
-def _fell_behind(cell: Cell, results: Results) -> list[str]:
-    """Sentences if a publisher did not keep its rate, or its consumers did not keep up; equal sentences once."""
-    if cell.rate_per_s is None:
-        return []
-    reasons: list[str] = []
-    for name, publisher in of_kind(results, "publisher").items():
-        for consumer in _consumers_of(name, results):
-            reasons += _offered(cell.rate_per_s, publisher, consumer).reasons_for_saturated()
-    return unique(reasons)
-
-
-def _consumers_of(publisher: str, results: Results) -> list[RoleResult]:
-    """The consumer with the publisher's number; all consumers if there is one publisher."""
-    if len(of_kind(results, "publisher")) == 1:
-        return list(of_kind(results, "consumer").values())
-    return [results[publisher.replace("publisher", "consumer")]]
-
-
-def _offered(rate_per_s: float, publisher: RoleResult, consumer: RoleResult) -> Offered:
-    """The load that was offered; its backlog grows by the messages due, less those received, in the last quarter."""
-    (received_before, begin_ns), (received_after, end_ns) = consumer.details["last_quarter"]
-    due = rate_per_s * (end_ns - begin_ns) / 1e9
-    growth = due - (received_after - received_before)
-    details = publisher.details
-    lag = details["lag"]
-    return Offered(
-        publisher.sent,
-        rate_per_s,
-        details["given_s"],
-        details["taken_s"],
-        lag.percentile_ns(99) / 1e3,
-        int(growth),
-        what="messages",
-        backlog="undelivered messages",
-        whose="the publisher's",
-    )

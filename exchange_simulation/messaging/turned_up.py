@@ -29,6 +29,7 @@ from exchange_simulation.messaging.cell import Cell, messages_at
 from exchange_simulation.messaging.flow import ceiling_per_s
 from exchange_simulation.messaging.measuring import COMPLETE, PARTIAL
 from exchange_simulation.messaging.options import settings_again, settings_in_words
+from exchange_simulation.messaging.paced import RATE_SCALE
 from exchange_simulation.messaging.payload import STAMPED
 from exchange_simulation.messaging.point import RATE, Settings, value_in_words
 from exchange_simulation.messaging.report import write_page
@@ -253,6 +254,8 @@ def load_of(text: str, start: float | None, objective: Objective | None = None) 
         )
     check_some_have(settings, settings["transport"])
     scale = benchmark.scale
+    if scale is RATE_SCALE and scale.option in typed:
+        raise UserError(f"--bench is {text!r}: a search turns --rate up itself; leave it out (--from begins elsewhere)")
     if scale is not None and scale.is_whole:
         points = benchmark.points({**settings, scale.option: (scale.start,)})
         if any(point[scale.option] != scale.start for point in points):

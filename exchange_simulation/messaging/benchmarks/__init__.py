@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
-from exchange_simulation.messaging.streams import with_rates
+from exchange_simulation.messaging.paced import with_rates
 
 
 def names() -> list[str]:

@@ -36,7 +36,12 @@ def messages_per_frame(cell: Cell) -> int:
 
 
 def frames(cell: Cell) -> int:
-    """Number of frames that hold the messages; at most an eighth of the default number of messages."""
+    """Number of frames: those of the load at a rate; else those that hold the messages.
+
+    Without `--count` there are at most as many as an eighth of the default number of messages.
+    """
+    if cell.load is not None:
+        return cell.load.messages
     messages = cell.count(COUNTS, MESSAGE_BYTES)
     if cell.settings.get("count"):
         return max(2, math.ceil(messages / messages_per_frame(cell)))
@@ -61,6 +66,7 @@ BENCHMARK = BenchmarkDefinition(
     roles=STREAM.roles,
     judge=STREAM.judge,
     figures=figures,
+    takes_rate=True,
     columns=(
         Column("messages_per_s", "messages/s, packed", with_interval=True),
         Column("frames_per_s", "frames/s"),

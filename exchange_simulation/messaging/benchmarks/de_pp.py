@@ -11,6 +11,7 @@ from __future__ import annotations
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Counts
 from exchange_simulation.messaging.options import COUNT, SIZES
+from exchange_simulation.messaging.paced import askers_fell_behind
 from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.requests import PingPong
 
@@ -22,6 +23,8 @@ BENCHMARK = BenchmarkDefinition(
     roles=PING_PONG.roles,
     judge=PING_PONG.judge,
     figures=PING_PONG.figures,
+    takes_rate=True,
+    saturation_reasons=askers_fell_behind,
     columns=(
         Column("round_trip_p50_us", "round trip us", with_interval=True),
         Column("round_trip_p99_us", "p99 us"),

@@ -50,7 +50,7 @@ def points(settings: Settings) -> list[Point]:
 def count_of(cell: Cell) -> int:
     """Number of messages. The default number is divided by the number of consumers, each of which gets all messages."""
     count = cell.count(COUNTS)
-    if cell.settings.get("count") or cell.rate_per_s:
+    if cell.settings.get("count") or cell.load:
         return count
     return max(8, count // cell.point["consumers"])
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Counts
 from exchange_simulation.messaging.options import COUNT, sizes
+from exchange_simulation.messaging.paced import askers_fell_behind
 from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.requests import PingPong
@@ -30,6 +31,8 @@ BENCHMARK = BenchmarkDefinition(
     roles=PING_PONG.roles,
     judge=PING_PONG.judge,
     figures=PING_PONG.figures,
+    takes_rate=True,
+    saturation_reasons=askers_fell_behind,
     columns=(
         Column("one_way_mean_us", "one way us", with_interval=True),
         Column("round_trip_p50_us", "round trip p50", with_interval=True),

@@ -21,12 +21,15 @@ from dataclasses import dataclass, replace
 
 import click
 
+from exchange.measurements import LogBuckets
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.option_types import Count, OneOf
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell, Figures, Results
 from exchange_simulation.messaging.flow import ConsumeShared, Publish, rest_s
+from exchange_simulation.messaging.message_load import MessageLoad
 from exchange_simulation.messaging.options import SIZE
+from exchange_simulation.messaging.paced import offered_of, paced_senders
 from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.point import Point, Settings
 from exchange_simulation.messaging.presentation import Column, Plot
@@ -38,6 +41,10 @@ from transports.registry import has_broker
 SHARED = "shared"
 CLIENTS_PER_QUEUE = 6
 CLIENTS_PER_QUEUE_WITH_QUICK = 2
+MESSAGES = 100_000
+"""The default number of messages of each publisher, as in the report."""
+QUICK_MESSAGES = 10_000
+"""The same with `--quick`."""
 MODES = {SHARED: Pattern.QUEUE, "fanout": Pattern.FANOUT, "topic": Pattern.TOPIC}
 
 ROLES = click.IntRange(1, 10_000)
@@ -53,9 +60,8 @@ OPTIONS = (
     click.Option(
         ["--count"],
         type=Count(1, 1 << 39),
-        default="100k",
-        show_default=True,
-        help="Messages of each publisher; of shared queues rounded up to a multiple of --nsubs.",
+        help="Messages of each publisher; of shared queues rounded up to a multiple of --nsubs.  [default: 100k; 10k "
+        "with --quick; at a rate those of --seconds]",
     ),
     click.Option(["--size"], type=SIZE, default="256", show_default=True, help="Of a message."),
     click.Option(
@@ -119,6 +125,8 @@ class Destination:
     size: int
     count: int
     shape: Shape
+    load: MessageLoad | None = None
+    """The load of each publisher; None if it sends as fast as it can."""
 
     @property
     def is_queue(self) -> bool:
@@ -140,7 +148,7 @@ class Destination:
         """The roles at this destination. `rest_s`: seconds that a subscriber pauses between two reads."""
         subscribing_ends, publishing_ends = self._ends(links)
         shares = Sharing(self.name, self.delivered)
-        consume = ConsumeShared(self.size, self.shape.publishers, rest_s)
+        consume = ConsumeShared(self.size, self.shape.publishers, rest_s, load=self.load)
         roles = []
         if self.shape.publish_and_subscribe:
             for number, ends in enumerate(zip(publishing_ends, subscribing_ends, strict=True)):
@@ -156,7 +164,9 @@ class Destination:
         return roles
 
     def _publish(self, number: int) -> Publish:
-        return Publish(self.size, self.count, replies=0, publisher=number, subscribers=self.shape.subscribers)
+        return Publish(
+            self.size, self.count, replies=0, publisher=number, subscribers=self.shape.subscribers, load=self.load
+        )
 
     def _ends(self, links: Links) -> tuple[Sequence[LinkEnd], Sequence[LinkEnd]]:
         """Return the ends of the subscribers, and those of the publishers.
@@ -212,28 +222,33 @@ def points(settings: Settings) -> list[Point]:
     return [{"size_bytes": size, "exchanges": queues, "mode": mode}]
 
 
-def count_of(settings: Settings) -> int:
+def count_of(cell: Cell) -> int:
     """Number of messages of each publisher."""
+    settings = cell.settings
+    default_count = QUICK_MESSAGES if settings.get("quick") else MESSAGES
+    count = cell.load.messages if cell.load is not None else settings.get("count") or cell.times_longer * default_count
     multiple = Shape.of(settings).subscribers if settings["mode"] == SHARED else 1
-    return math.ceil(settings["count"] / multiple) * multiple
+    return math.ceil(count / multiple) * multiple
 
 
-def destinations_of(settings: Settings) -> list[Destination]:
+def destinations_of(cell: Cell) -> list[Destination]:
+    settings = cell.settings
     pattern = MODES[settings["mode"]]
-    size = settings["size"]
-    count = count_of(settings)
+    count = count_of(cell)
     shape = Shape.of(settings)
-    return [Destination(number, pattern, size, count, shape) for number in range(1, settings["queues"] + 1)]
+    return [
+        Destination(number, pattern, cell.size, count, shape, cell.load) for number in range(1, settings["queues"] + 1)
+    ]
 
 
 def roles(cell: Cell, links: Links) -> list[Role]:
-    destinations = destinations_of(cell.settings)
+    destinations = destinations_of(cell)
     pause_s = rest_s(sum(destination.shape.subscribers for destination in destinations))
     return [role for destination in destinations for role in destination.roles(links, pause_s)]
 
 
 def judge(cell: Cell, results: Results) -> list[str]:
-    return [problem for destination in destinations_of(cell.settings) for problem in destination.problems(results)]
+    return [problem for destination in destinations_of(cell) for problem in destination.problems(results)]
 
 
 def figures(cell: Cell, results: Results) -> Figures:
@@ -268,6 +283,25 @@ def figures(cell: Cell, results: Results) -> Figures:
     if packing > 1 and outward:
         figures["packed_out_per_s"] = packing * outward["messages_per_s"]
     return {**figures, **latency_figures(subscribers, "latency")}
+
+
+def fell_behind(cell: Cell, results: Results) -> list[str]:
+    """Sentences if the publishers did not keep their rate, or if the subscribers did not keep up with it.
+
+    A queue deals no exact quotas, so no subscriber knows how many messages it still has to get. The backlog of all is
+    the rate times the mean delay from due, and it is compared at the begin and at the end of the last quarter.
+    """
+    if cell.load is None:
+        return []
+    publishers = paced_senders(results)
+    backlogs: list[float] = []
+    for number, window in enumerate(cell.load.quarter_windows):
+        parts = [result.details["quarter_windows"][number] for result in results.values() if result.received]
+        delay_ns = LogBuckets.together(part.latency for part in parts).mean_ns
+        backlogs.append(cell.load.rate_in(window) * len(publishers) * delay_ns / 1e9)
+    before, after = backlogs
+    growth = 0 if math.isnan(after - before) else round(after - before)  # messages without a stamp have no delay
+    return list(offered_of(publishers, growth, "the publishers'").reasons_for_saturated())
 
 
 def _over_time(title: str, unit: str, **series: str) -> Plot:
@@ -305,6 +339,8 @@ BENCHMARK = BenchmarkDefinition(
     roles=roles,
     judge=judge,
     figures=figures,
+    takes_rate=True,
+    saturation_reasons=fell_behind,
     columns=(
         Column("transfers", "transfers", exact=True),
         Column("transfers_per_s", "transfers/s", with_interval=True),
@@ -341,5 +377,5 @@ BENCHMARK = BenchmarkDefinition(
     options=OPTIONS,
     patterns=lambda cell: (MODES[cell.settings["mode"]],),
     repeats=1,
-    quick_values={"repeats": 3, "queues": 2, "count": 10_000},
+    quick_values={"repeats": 3, "queues": 2},
 )

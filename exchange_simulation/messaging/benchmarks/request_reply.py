@@ -20,11 +20,18 @@ from exchange_simulation.launching.option_types import OneOf
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell, Figures, Results
 from exchange_simulation.messaging.options import SAMPLE_SECONDS, EachOnce, numbers, sizes
+from exchange_simulation.messaging.paced import askers_fell_behind
 from exchange_simulation.messaging.peaks import peaks_by_size, summary_sentences
 from exchange_simulation.messaging.point import Point, Settings
 from exchange_simulation.messaging.presentation import Column
 from exchange_simulation.messaging.request_reply_paper import PLOTS, PRELOADED_POINT, PUBLISHED
-from exchange_simulation.messaging.requests import RequestServer, ThreadedClient, reply_figures, wrong_with_replies
+from exchange_simulation.messaging.requests import (
+    RequestServer,
+    ThreadedClient,
+    figures_from_due,
+    reply_figures,
+    wrong_with_replies,
+)
 from exchange_simulation.messaging.roles import Links, Role, check_descriptors, of_kind
 from transports.base import Pattern
 from transports.registry import scheme_of, transport_of
@@ -111,7 +118,7 @@ def roles(cell: Cell, links: Links) -> list[Role]:
     threads = cell.point["threads"]
     (server,), client = links.many(cell.size, PATTERNS[cell.point["match"]])
     ahead = cell.point.get("ahead", 1)
-    ask = ThreadedClient(cell.size, cell.settings["warm_up_s"], cell.sample_s, ahead)
+    ask = ThreadedClient(cell.size, cell.settings["warm_up_s"], cell.sample_s, ahead, cell.load)
     roles = [Role("server", RequestServer(cell.size, clients * threads, ahead), (server,))]
     for number in range(1, clients + 1):
         roles.append(Role(f"client {number}", ask, (client,) * threads, begins=True))
@@ -134,10 +141,10 @@ def figures(cell: Cell, results: Results) -> Figures:
     if not reply_rates:
         return {}
     looked_at = sum(fact.get("looked_at", 0) for client in clients for fact in client.facts)
-    if not looked_at:
-        return reply_rates
-    received = sum(client.received for client in clients)
-    return {**reply_rates, "looks_per_reply": looked_at / received}
+    if looked_at:
+        received = sum(client.received for client in clients)
+        reply_rates["looks_per_reply"] = looked_at / received
+    return {**reply_rates, **figures_from_due(clients)}
 
 
 BENCHMARK = BenchmarkDefinition(
@@ -147,6 +154,8 @@ BENCHMARK = BenchmarkDefinition(
     roles=roles,
     judge=lambda _cell, results: wrong_with_replies(results),
     figures=figures,
+    takes_rate=True,
+    saturation_reasons=askers_fell_behind,
     columns=(
         Column("replies_per_s", "replies/s", with_interval=True),
         Column("kilobytes_per_s", "kB/s"),

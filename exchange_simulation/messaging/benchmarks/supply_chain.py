@@ -15,6 +15,7 @@ import click
 
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.option_types import OneOf, Seconds
+from exchange_simulation.launching.options import refused_parameter
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition, CapacityScale
 from exchange_simulation.messaging.cell import Cell, Figures, Results
 from exchange_simulation.messaging.options import SAMPLE_SECONDS, EachOnce, numbers
@@ -48,6 +49,11 @@ from transports.registry import has_broker
 
 MOST_BASE = 1000
 """The highest value of `--base`."""
+NO_RATE = refused_parameter(
+    "--rate",
+    "the interactions of a supply chain begin at the rates of its plan, whether or not earlier ones have ended: "
+    "scale them with --base, or give rates in --config with --topology freeform",
+)
 OPTIONS = (
     click.Option(
         ["--topology"],
@@ -111,6 +117,7 @@ OPTIONS = (
         type=SAMPLE_SECONDS,
         help="Restart the private broker after so many measured seconds; only losses are judged then.",
     ),
+    NO_RATE,
     click.Option(["--plan"], is_flag=True, help="Print what will flow, and measure nothing."),
 )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from exchange_simulation.launching.hosts.clock_offset import ClockOffset
-from exchange_simulation.messaging.roles import CONSUMER, PUBLISHER, Role, RoleResult, kind_of
+from exchange_simulation.messaging.roles import CONSUMER, PUBLISHER, ReceivedPart, Role, RoleResult, kind_of
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,26 @@ class RoleClocks:
 
 
 def _detail(name: str, value: Any, ahead_ns: int) -> Any:
-    """Return a detail of a result; one whose name says that it is a time is by the launcher's clock."""
-    return _earlier(value, ahead_ns) if name in TIMES else value
+    """Return a detail of a result with its times, if it has some, by the launcher's clock."""
+    if name in TIMES:
+        return _earlier(value, ahead_ns)
+    if name in COUNTS_WITH_TIMES:
+        return [(count, _earlier(time_ns, ahead_ns)) for count, time_ns in value]
+    if name in PARTS:
+        return [_part(part, ahead_ns) for part in value]
+    return value
 
 
-TIMES = ("replied_ns", "published_ns")
+def _part(part: ReceivedPart, ahead_ns: int) -> ReceivedPart:
+    return replace(part, first_ns=_earlier(part.first_ns, ahead_ns), last_ns=_earlier(part.last_ns, ahead_ns))
+
+
+TIMES = ("replied_ns", "published_ns", "started_ns")
 """The details of a result that are times (monotonic clock)."""
+COUNTS_WITH_TIMES = ("last_quarter",)
+"""The details that are lists of a number of messages and the time at which so many had come."""
+PARTS = ("steps", "quarter_windows")
+"""The details that say of several parts of the messages when they came."""
 
 
 def _earlier(time_ns: int, ahead_ns: int) -> int:

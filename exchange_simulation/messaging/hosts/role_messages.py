@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from exchange.measurements import LogBuckets
-from exchange_simulation.messaging.roles import Role, RoleResult
+from exchange_simulation.messaging.roles import ReceivedPart, Role, RoleResult
 
 LOG_BUCKETS = "log_buckets"
 """The only key of an object that stands for a histogram."""
+RECEIVED_PART = "received_part"
+"""The only key of an object that stands for what came of a part of the messages."""
 
 
 def text_of_role(role: Role) -> str:
@@ -47,7 +49,9 @@ def word_of(plain: list[Any]) -> tuple[Any, ...]:
 def _plain(value: Any) -> Any:
     """Return a value with dicts, lists, numbers and texts alone."""
     if isinstance(value, RoleResult):
-        return {name: _plain(part) for name, part in vars(value).items()}
+        value = vars(value)
+    if isinstance(value, ReceivedPart):
+        value = {RECEIVED_PART: vars(value)}
     if isinstance(value, LogBuckets):
         return {LOG_BUCKETS: value.as_lists()}
     if isinstance(value, dict):
@@ -60,10 +64,12 @@ def _plain(value: Any) -> Any:
 
 
 def _restored(value: Any) -> Any:
-    """Return the value with its histograms."""
+    """Return the value with its histograms, and with its parts of messages."""
     if isinstance(value, dict):
         if value.keys() == {LOG_BUCKETS}:
             return LogBuckets.from_sparse(value[LOG_BUCKETS])
+        if value.keys() == {RECEIVED_PART}:
+            return ReceivedPart(**{name: _restored(part) for name, part in value[RECEIVED_PART].items()})
         return {name: _restored(part) for name, part in value.items()}
     if isinstance(value, list):
         return [_restored(part) for part in value]

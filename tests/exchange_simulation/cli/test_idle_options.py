@@ -190,6 +190,8 @@ REFUSED = {
     "paper mrg --dry-run --json": "--json changes nothing beside --dry-run, which prints the commands and runs nothing",
     "paper supply-chain --dry-run --name mine": "--name changes nothing beside --dry-run",
     "bench de-spsc --seconds 2": "--seconds is how long messages are offered at a rate: give a --rate too",
+    "bench perftest --seconds 2": "--seconds is how long messages are offered at a rate: give a --rate too",
+    "bench request-reply --rate 100@1s,200@1s --sample 2": "replies are counted as long as a load over time lasts",
     "simulate --rate 500": "--rate is for the times of events: give --events, --trades or --quotes too",
     "simulate --events --trades": "--trades is part of --events",
     "compare --dry-run -q": "--quiet changes nothing beside --dry-run",

@@ -12,6 +12,7 @@ from exchange_simulation.messaging import flow
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.cell import Cell
 from exchange_simulation.messaging.flow import Consume, Lags, OpenLoop
+from exchange_simulation.messaging.message_load import MessageLoad
 from exchange_simulation.messaging.payload import MessageSource
 from exchange_simulation.messaging.roles import RoleResult
 from tests.exchange_command import exchange_in_process
@@ -53,7 +54,7 @@ def test_a_link_without_room_moves_no_due_time(monkeypatch: pytest.MonkeyPatch) 
     result = RoleResult()
     monkeypatch.setattr(flow, "time", blocked)
 
-    OpenLoop(MessageSource(16), 10, 1000.0).publish(blocked, result)  # type: ignore[arg-type]
+    OpenLoop(MessageSource(16), 10, MessageLoad.steady(1000.0, 10)).publish(blocked, result)  # type: ignore[arg-type]
 
     assert blocked.stamps == [7 * MS + number * MS for number in range(10)]
     lag = result.details["lag"]
@@ -77,7 +78,8 @@ def publisher_that_took(taken_s: float) -> RoleResult:
     """A publisher of 1,000 messages that were due within 0.999 s."""
     lags = Lags()
     lags.add(np.full(1000, 50_000, np.int64))
-    return RoleResult(sent=1000, details={"lag": lags.all(), "given_s": 0.999, "taken_s": taken_s})
+    details = {"lag": lags.all(), "load": "1000", "started_ns": 0, "given_s": 0.999, "taken_s": taken_s}
+    return RoleResult(sent=1000, details=details)
 
 
 def consumer_at_the_end_of_its_last_quarter(end_ms: int) -> RoleResult:
@@ -119,6 +121,7 @@ class HeldTail:
     """A session whose messages come ten at a time, each after a millisecond; a buffer holds the last ten for 400 ms."""
 
     junk = 0
+    clock_ahead_ns = 0
 
     def __init__(self, count: int) -> None:
         self._source = MessageSource(16)

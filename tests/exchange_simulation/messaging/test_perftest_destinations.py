@@ -13,6 +13,7 @@ from exchange_simulation.messaging.benchmarks.perftest import Destination, Shape
 from exchange_simulation.messaging.cell import Cell
 from exchange_simulation.messaging.flow import ConsumeShared
 from exchange_simulation.messaging.options import settings_in_words
+from exchange_simulation.messaging.point import Settings
 from exchange_simulation.messaging.roles import LinkEnd, Links, Role, RoleResult
 from exchange_simulation.messaging.streams import LEAST_SPAN_NS
 from transports.base import Address, Pattern
@@ -106,6 +107,7 @@ class QueueInMemory:
     """A link to a queue in memory that takes two messages a call; and a session with this link twice."""
 
     junk = 0
+    clock_ahead_ns = 0
     url = "memory"
 
     def __init__(self, stop_at: int) -> None:
@@ -213,13 +215,17 @@ def test_a_rate_of_less_than_ten_milliseconds_is_left_out() -> None:
     assert figures(cell, {"client 1.1": client}) == {"transfers": 200}
 
 
-SETTINGS = {"queues": 10, "size": 256, "count": 100_000, "mode": "shared"}
+SETTINGS = {"queues": 10, "size": 256, "count": None, "mode": "shared"}
+
+
+def cell_of(settings: Settings) -> Cell:
+    return Cell("amqp", {"size_bytes": settings["size"]}, settings)
 
 
 def test_the_defaults_are_the_paper_s_60_clients_and_transfers() -> None:
     roles: list[Role] = []
     transfers = 0
-    for destination in destinations_of(SETTINGS):
+    for destination in destinations_of(cell_of(SETTINGS)):
         roles += destination.roles(unopened_links("amqp://host"), 0.0)
         transfers += destination.published + destination.delivered
     assert len(roles) == 60
@@ -236,7 +242,7 @@ def test_a_quick_perftest_has_two_clients_on_each_queue(words: str, clients: int
     """Regression: with three queues, the default of four clients was refused."""
     perftest = benchmark_of("perftest")
     settings, _ = settings_in_words(perftest, words.split())
-    assert sum(destination.shape.publishers for destination in destinations_of(settings)) == clients
+    assert sum(destination.shape.publishers for destination in destinations_of(cell_of(settings))) == clients
     assert perftest.points(settings)
 
 
