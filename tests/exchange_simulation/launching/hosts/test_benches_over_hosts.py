@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 from pathlib import Path
@@ -94,8 +95,15 @@ def test_a_consumer_behind_ssh_gets_every_message(sshd: SshServer, tmp_path: Pat
 
 
 @pytest.mark.parametrize("transport", ["tcp", pytest.param("zeromq", marks=pytest.mark.long)])
-def test_keys_are_copied_to_the_hosts(transport: str, namespaces: WriteHosts, keys: Path, tmp_path: Path) -> None:
-    finished, record = bench(tmp_path / "r", namespaces("veth"), *STREAM, "--transport", f"{transport}?keys={keys}")
+def test_keys_are_copied_to_a_host_that_has_none(transport: str, keys: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    before = ["unshare", "--mount", "sh", "-c", f'mount --bind {empty} {keys} && exec "$@"', "sh"]
+    if subprocess.run([*before, "true"], capture_output=True, check=False).returncode:
+        lacks("mount namespaces")
+    hosts = tmp_path / "hosts.toml"
+    hosts.write_text(table("consumer", shlex.join(before), "127.0.0.1"))
+    finished, record = bench(tmp_path / "r", hosts, *STREAM, "--transport", f"{transport}?keys={keys}")
     assert finished.code == 0, finished.err
     [repeat] = repeats(record)
     assert repeat["roles"]["consumer"]["received"] == COUNT
@@ -191,6 +199,8 @@ def test_a_benchmark_that_cannot_be_over_its_hosts_says_why(
 
 
 def test_insecure_alone_changes_nothing_and_is_refused(tmp_path: Path) -> None:
-    finished = exchange_in_process("bench", "de-spsc", "--insecure", "--results", tmp_path)
+    finished = exchange_in_process(
+        "bench", "de-spsc", "--sizes", "8", "--count", 64, "--insecure", "--results", tmp_path
+    )
     assert finished.code == 2
     assert "--insecure is for roles on several hosts: give --hosts too" in finished.err

@@ -61,7 +61,9 @@ def test_the_reporter_must_be_on_this_host(place: str, tmp_path: Path) -> None:
     hosts = tmp_path / "hosts.toml"
     hosts.write_text("[reporter]\nbefore = 'ssh a'\naddress = 'a'\n")
     words = ("--hosts", hosts) if place == "before" else ("--", "--hosts", hosts)
-    finished = exchange_in_process("faults", "--transports", "tcp", "--results", tmp_path / "r", *words)
+    finished = exchange_in_process(
+        "faults", "--transports", "tcp", "--faults", "engine-kill", "--results", tmp_path / "r", *words
+    )
     assert finished.code == 2
     assert "faults reads the spool of the reporter while the run goes on, and that is on ssh a" in finished.err
     assert not (tmp_path / "r").exists()
