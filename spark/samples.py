@@ -20,6 +20,7 @@ from spark.tables.spool import read_records, rows_of_kind
 
 SOURCE = "source"
 """The column of a sample that names its gateway."""
+FIGURES = ("samples", "mean_us", "p50_us", "p50_low_us", "p50_high_us", "max_us")
 NORMAL_95 = 1.96
 """A normal distribution's 97.5 % quantile, for 95 % between both sides."""
 LATENESS = "5 seconds"
@@ -50,18 +51,21 @@ def sample_seconds(samples: DataFrame, at: Column, keys: Sequence[str] = (SOURCE
     return grouped.agg(*_figures())
 
 
-def seconds_of_run(samples: DataFrame) -> DataFrame:
-    """Return `sample_seconds` of one run's table, with `second` in place of the window; seconds begin with the first
-    sample of each gateway. A last row, whose source and second are null, is of all samples."""
-    first_ns = fn.min(fn.coalesce("due_ns", "handed_over_ns")).over(Window.partitionBy(SOURCE))
+def numbered_seconds(samples: DataFrame, keys: Sequence[str] = (SOURCE,)) -> DataFrame:
+    """Return `sample_seconds` of a table, with `second` in place of the window: seconds begin with the first sample of
+    each value of `keys`."""
+    first_ns = fn.min(fn.coalesce("due_ns", "handed_over_ns")).over(Window.partitionBy(*keys))
     timed = samples.withColumn("since_us", ((fn.col("answered_ns") - first_ns) / 1e3).cast("long"))
-    seconds = sample_seconds(timed, fn.timestamp_micros("since_us"))
-    by_second = seconds.withColumn("second", fn.unix_seconds("window.start").cast("int")).drop("window")
+    seconds = sample_seconds(timed, fn.timestamp_micros("since_us"), keys)
+    return seconds.select(*keys, fn.unix_seconds("window.start").cast("int").alias("second"), *FIGURES)
+
+
+def seconds_of_run(samples: DataFrame) -> DataFrame:
+    """Return `numbered_seconds` of one run's table, and a last row of all samples, whose source and second are null."""
     started_ns = fn.coalesce("due_ns", "handed_over_ns")
     together = samples.select(((fn.col("answered_ns") - started_ns) / 1e3).alias("us")).agg(*_figures())
     whole = together.withColumns({SOURCE: fn.lit(None).cast("string"), "second": fn.lit(None).cast("int")})
-    columns = [SOURCE, "second", "samples", "mean_us", "p50_us", "p50_low_us", "p50_high_us", "max_us"]
-    ordered = by_second.select(columns).unionByName(whole.select(columns))
+    ordered = numbered_seconds(samples).unionByName(whole)
     return ordered.orderBy(fn.asc_nulls_last("second"), SOURCE)
 
 

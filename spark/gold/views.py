@@ -1,4 +1,4 @@
-"""A function for each file of SQL here: (session, parameters) to rows. It reads views of the tables."""
+"""A function for each view: (session, parameters) to rows. It reads views of the tables; its SQL is in NAME.sql."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Callable, Collection
 from importlib.resources import files
 
 from pyspark.sql import DataFrame, SparkSession
+
+from spark.samples import SOURCE, numbered_seconds
+from spark.tables.schemas import KEYS
 
 NS_PER_S = 1_000_000_000
 NS_PER_MS = 1_000_000
@@ -17,6 +20,22 @@ EVENT_COLUMNS = {
     "quotes": "experiment string, run string, instrument int, sequence bigint, time_ns bigint, bid int, ask int",
 }
 """Tables of events that a simulation may lack, with the columns that statements use of them."""
+
+
+def arms(spark: SparkSession) -> DataFrame:
+    """Return a row for the repeats of each arm, with medians of their figures."""
+    return _rows(spark, "arms")
+
+
+def comparison(spark: SparkSession) -> DataFrame:
+    """Return a row for each two arms that differ in one thing, with ratios of their figures. It reads `arms`."""
+    return _rows(spark, "comparison")
+
+
+def sample_seconds(spark: SparkSession) -> DataFrame:
+    """Return the sampled completion times of each second of each gateway, by the function that streams have."""
+    keys = (*KEYS, SOURCE)
+    return numbered_seconds(spark.table("sample"), keys).orderBy(*KEYS, "second", SOURCE)
 
 
 def bars_by_time(spark: SparkSession, every_ns: int = NS_PER_S) -> DataFrame:
@@ -63,6 +82,9 @@ def samples(spark: SparkSession) -> DataFrame:
 
 
 VIEWS: dict[str, tuple[Callable[[SparkSession], DataFrame], tuple[str, ...]]] = {
+    "arms": (arms, ("runs", "summary")),
+    "comparison": (comparison, ("arms",)),
+    "sample_seconds": (sample_seconds, ("sample",)),
     "bars_by_time": (bars_by_time, ("trades",)),
     "bars_by_count": (bars_by_count, ("trades",)),
     "bars_by_volume": (bars_by_volume, ("trades",)),
@@ -79,8 +101,8 @@ SHOWS_TABLES = re.compile(r"\bshow\b", re.IGNORECASE)
 
 
 def gold_views_over(tables: Collection[str]) -> list[str]:
-    """Return the names of the views that need none but these tables."""
-    return [name for name, (_, needed) in VIEWS.items() if set(needed).issubset(tables)]
+    """Return the names of the views that need none but these tables, and are no tables themselves."""
+    return [name for name, (_, needed) in VIEWS.items() if set(needed).issubset(tables) and name not in tables]
 
 
 def tables_used(statement: str, tables: Collection[str]) -> list[str]:
@@ -90,7 +112,7 @@ def tables_used(statement: str, tables: Collection[str]) -> list[str]:
     words = statement.lower()
     used = {name for name in tables if name in words}
     for name, (_, needed) in VIEWS.items():
-        if name in words:
+        if name in words and name not in tables:
             used.update(needed, EVENT_COLUMNS)
     return [name for name in tables if name in used]
 

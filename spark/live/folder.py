@@ -9,37 +9,21 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import quote
 
 import pyarrow as pa
 import pyspark
 
+import exchange
+import spark.live
 import spark.summary
-from exchange import measurements, meters, percentiles, second_columns, second_figures, seconds
-from exchange import records as record_kinds
+import spark.tables
 from spark.errors import ForeignCheckpointError
-from spark.live import batch, record_files, records
 from spark.run_facts import ALONE, experiment_of
-from spark.tables import histograms, schemas, spool
+from spark.tables.experiment_folder import experiment_folder
 from spark.tables.files import locked
 
-CODE_OF_ROWS = (
-    measurements,
-    meters,
-    percentiles,
-    record_kinds,
-    second_columns,
-    second_figures,
-    seconds,
-    histograms,
-    schemas,
-    spool,
-    spark.summary,
-    batch,
-    records,
-    record_files,
-)
-"""The code on which a row depends. A table that other code has begun is not continued."""
+CODE_OF_ROWS = (exchange, spark.live, spark.tables, spark.summary)
+"""The folders and the file with the code on which a row depends. A table that other code has begun is not continued."""
 TABLES = "tables"
 LIVE = "live"
 DIFFERENCES = {"exchange": "by other code", "Spark": "by another Spark", "place": "in another place"}
@@ -86,7 +70,7 @@ class LiveFolder:
         experiment = experiment_of(self.run)
         is_part_of_trial = experiment != ALONE
         results = run.parent.parent if is_part_of_trial else run.parent
-        return results / TABLES / LIVE / f"experiment={quote(experiment, safe=' ')}"
+        return results / TABLES / LIVE / experiment_folder(experiment)
 
     def foreign_checkpoint_error(self, why: str) -> ForeignCheckpointError:
         """Return the error that says why the folder cannot be continued, and what to do."""
@@ -128,6 +112,8 @@ def _stamp_of(path: Path) -> dict[str, str]:
     code = hashlib.sha256()
     for module in CODE_OF_ROWS:
         assert module.__file__ is not None
-        code.update(Path(module.__file__).read_bytes())
+        file = Path(module.__file__)
+        for source in sorted(file.parent.glob("*.py")) if file.name == "__init__.py" else [file]:
+            code.update(source.read_bytes())
     version = ".".join(pyspark.__version__.split(".")[:2])
     return {"exchange": code.hexdigest()[:16], "Spark": version, "place": os.fspath(path.resolve())}

@@ -64,7 +64,7 @@ ORIGIN = ("source", "wall_ns", "monotonic_ns")
 RUN_ID = "run_id"
 """The tables' name for a record's field `run`, the run's id."""
 PAIR = "pair"
-"""The number of the gateway or engine that wrote a record, by which samples are joined to orders; else null."""
+"""The number of the gateway or engine that wrote a record, else null. A sample's is the `gateway` of its order."""
 AT = "at"
 """`wall_ns` as a time that every reader knows, in microseconds."""
 TABLE_ORIGIN = (RUN_ID, "source", PAIR, AT, "wall_ns", "monotonic_ns")

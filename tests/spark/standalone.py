@@ -1,4 +1,4 @@
-"""A Spark master with one worker, and a Spark Connect server, from the pyspark wheel, on free ports of this machine."""
+"""A Spark master with two workers, and a Spark Connect server, from the wheel, on free ports of this machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Thread, Timer
 from typing import IO
@@ -25,18 +25,21 @@ appender.console.target = SYSTEM_ERR
 logger.address.name = {CONNECT_SERVER}
 logger.address.level = info
 """
+WORK_FOLDERS = ("work-1", "work-2")
 LOCAL = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
 
 
 @contextmanager
 def standalone_cluster(folder: Path) -> Iterator[str]:
-    """Yield the master's URL; both processes are gone at the end."""
-    with _daemon(folder, f"{DEPLOY}.master.Master", LOCAL) as master:
+    """Yield the master's URL; all processes are gone at the end. Each worker has a folder in `folder`: WORK_FOLDERS."""
+    with ExitStack() as daemons:
+        master = daemons.enter_context(_daemon(folder, f"{DEPLOY}.master.Master", LOCAL))
         url = _word_from_log(master, r"Starting Spark master at (spark://\S+)")
-        arguments = ["--cores", "2", "--memory", "1g", "--work-dir", str(folder / "work"), *LOCAL, url]
-        with _daemon(folder, f"{DEPLOY}.worker.Worker", arguments) as worker:
+        for work_folder in WORK_FOLDERS:
+            arguments = ["--cores", "1", "--memory", "1g", "--work-dir", str(folder / work_folder), *LOCAL, url]
+            worker = daemons.enter_context(_daemon(folder, f"{DEPLOY}.worker.Worker", arguments))
             _word_from_log(worker, "Successfully (registered) with master")
-            yield url
+        yield url
 
 
 @contextmanager

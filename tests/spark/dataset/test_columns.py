@@ -113,6 +113,8 @@ def test_samples_are_joined_to_the_orders_of_their_pair(tmp_path: Path) -> None:
     joined = "select count(*) from sample join orders using"
     assert duckdb.sql(f"{joined} (experiment, run, pair, id)").fetchall() == [(samples,)]
     assert duckdb.sql(f"{joined} (experiment, run, id)").fetchall() == [(PAIRS * samples,)]
+    documented = f"{joined} (experiment, run, id) where orders.gateway = sample.pair"
+    assert duckdb.sql(documented).fetchall() == [(samples,)]
 
 
 def test_tables_of_a_version_without_these_columns_are_refused(tmp_path: Path) -> None:

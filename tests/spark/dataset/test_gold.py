@@ -21,6 +21,7 @@ from spark.gold.views import (
     create_gold_views,
     market_stats,
     resample,
+    sample_seconds,
     trade_quotes,
 )
 from spark.tables.schemas import KEYS
@@ -35,8 +36,8 @@ TYPES = {
     "ask int",
     "orders": "experiment string, run string, pair int, instrument int, sequence bigint, time_ns bigint, gateway int, "
     "id bigint, kind string, side string, volume int, reject_reason string, cancelled_volume int",
-    "sample": "experiment string, run string, pair int, id bigint, due_ns bigint, handed_over_ns bigint, "
-    "answered_ns bigint",
+    "sample": "experiment string, run string, source string, pair int, id bigint, due_ns bigint, "
+    "handed_over_ns bigint, answered_ns bigint",
 }
 
 Rows = list[dict[str, Any]]
@@ -146,6 +147,20 @@ def test_samples_of_a_burst_are_in_the_last_quarter(views: SparkSession) -> None
     make(views, "sample", samples)
     rows = rows_of(completion_by_activity(views, every_ns=1_000_000), "quarter", "trades_from", "trades_to", "mean_us")
     assert rows == [(1, 1, 2, 1.5), (2, 3, 4, 3.5), (3, 5, 6, 5.5), (4, 7, 8, 7.5)]
+
+
+def test_seconds_of_samples_begin_with_the_first_of_each_run(views: SparkSession) -> None:
+    rows = []
+    for run, start_s in (("a", 7), ("b", 90)):
+        for number in range(4):
+            due_ns = int((start_s + number / 2) * 1e9)
+            times = {"due_ns": due_ns, "handed_over_ns": due_ns, "answered_ns": due_ns + 1_000 * (number + 1)}
+            rows.append({"run": run, "source": "gateway", "id": number, **times})
+    make(views, "sample", rows)
+    seconds = [(0, 2, 1.5), (1, 2, 3.5)]
+    assert rows_of(sample_seconds(views), "run", "second", "samples", "mean_us") == [
+        (run, *second) for run in ("a", "b") for second in seconds
+    ]
 
 
 @pytest.mark.parametrize("name", VIEWS)

@@ -1,4 +1,4 @@
-"""A job as a user submits it, to a master and a worker of its own."""
+"""A job as a user submits it, and queries, on a cluster of a master and two workers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,17 @@ from typing import Any
 import psutil
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
+from spark.dataset.folder import LocalFolder
+from spark.dataset.ingesting import EVENTS
+from spark.dataset.views import create_views
+from spark.gold.views import VIEWS, create_gold_views, gold_views_over
+from spark.sessions.session import open_session
 from tests.machine import PATIENCE_S, until
-from tests.spark.dataset.conftest import Dataset, RecordedRuns
-from tests.spark.standalone import standalone_cluster
+from tests.own_process import in_own_process
+from tests.spark.dataset.conftest import Dataset, RecordedRuns, SparkCommand
+from tests.spark.standalone import WORK_FOLDERS, standalone_cluster
 
 pytestmark = pytest.mark.xdist_group("second Spark session")
 
@@ -53,6 +60,43 @@ def test_a_job_submitted_to_a_cluster_gives_the_numbers_of_this_machine(
     assert len(json.loads(done.stdout)["arms"]) == len(before["arms"])
     assert {name: table(tmp_path / "tables", name) for name in before} == before
     assert (tmp_path / "tables" / "summary" / "part-0.parquet").stat().st_ino != first  # it was made anew
+
+
+def rows_of_views(spark: SparkSession, tables: str) -> dict[str, list[str]]:
+    """Return the rows of each table and each view over the tables, in words and sorted."""
+    names = create_views(spark, LocalFolder(f"file://{tables}"))
+    create_gold_views(spark, names)
+    rows_by_name = {}
+    for name in [*names, *gold_views_over(names)]:
+        rows = spark.table(name).collect()
+        rows_by_name[name] = sorted(", ".join(map(_in_words, row)) for row in rows)
+    return rows_by_name
+
+
+def _in_words(value: Any) -> str:
+    """Return a value in words; sums of floats may differ in their last digits, since executors add in any order."""
+    return f"{value:.9g}" if isinstance(value, float) else str(value)
+
+
+def rows_on(master: str, tables: str) -> dict[str, list[str]]:
+    """Return `rows_of_views`, as a cluster gives them."""
+    with open_session(master, settings={"spark.executor.memory": "512m"}) as spark:
+        return rows_of_views(spark, tables)
+
+
+@pytest.mark.jvm
+@pytest.mark.long
+def test_every_table_and_view_is_the_same_on_a_cluster_of_two_workers(
+    spark: SparkSession, events: Path, spark_command: SparkCommand, tmp_path: Path
+) -> None:
+    assert spark_command("summary", events).exit_code == 0
+    tables = str(events / "tables")
+    expected = rows_of_views(spark, tables)
+    with standalone_cluster(tmp_path) as master:
+        assert in_own_process(rows_on, master, tables) == expected
+    assert {"seconds", "summary", *EVENTS, *VIEWS} <= expected.keys()
+    for work_folder in WORK_FOLDERS:
+        assert any((tmp_path / work_folder).glob("app-*/*")), "each worker had an executor"
 
 
 @pytest.mark.jvm

@@ -114,7 +114,7 @@ def test_unreadable_lines_are_counted_by_problem_with_an_example(spark: SparkSes
     assert in_table(growing.folder) == countable(records)
 
 
-@pytest.mark.parametrize("experiment", ["alone", "a [1] trial"])
+@pytest.mark.parametrize("experiment", ["alone", "a [1] trial in köln & x+y"])
 def test_four_readers_and_sql_see_each_second_once_while_the_run_goes_on(
     spark: SparkSession, tmp_path: Path, experiment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
