@@ -103,7 +103,10 @@ def experiment_of(folder: Path) -> str:
 
 
 def facts_of(folder: Path, record: Record) -> RunFacts:
-    """Take from run.json the facts that a summary needs. RunUnreadableError if one is out of its range."""
+    """Take from run.json the facts that a summary needs. RunUnreadableError if one is out of its range.
+
+    `arm` and `facts` stay empty: who reads a trial fills them.
+    """
     settings = record.get("settings") or {}
     rates = record.get("rates") or {}
     offered = rates.get("offered_orders_per_s", settings.get("orders_per_s"))

@@ -70,7 +70,10 @@ def records_of(spark: SparkSession, folder: TablesFolder, kind: str) -> DataFram
 
 
 def summary_rows(spark: SparkSession, tables: Mapping[str, DataFrame], runs: Sequence[RunFacts]) -> DataFrame:
-    """Return ROWS of these runs, in one partition, in order. `tables` has the records of each kind."""
+    """Return ROWS of these runs, in one partition, in order. `tables` has the records of each kind.
+
+    Spark groups the records of all kinds together, so that an executor gets all records of a run in one call.
+    """
     names = pa.table({"experiment": [run.experiment for run in runs], "run": [run.run for run in runs]})
     parts = [spark.createDataFrame(names).withColumn(KIND, fn.lit(RUN_ITSELF))]
     for kind, records in tables.items():

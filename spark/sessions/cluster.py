@@ -43,6 +43,7 @@ from exchange_simulation.cli.main import main
 
 main(sys.argv[1:])
 """
+"""The program of the driver that spark-submit starts: the command itself. Nothing here imports that package."""
 
 
 def is_local(master: str) -> bool:

@@ -22,6 +22,7 @@ from spark.gold.views import (
     market_stats,
     resample,
     sample_seconds,
+    samples,
     trade_quotes,
 )
 from spark.tables.schemas import KEYS
@@ -40,6 +41,7 @@ TYPES = {
     "handed_over_ns bigint, answered_ns bigint",
 }
 
+FIGURES_OF_SUMMARY = ("count", "p50_us", "mean_us")
 Rows = list[dict[str, Any]]
 
 
@@ -143,10 +145,24 @@ def test_samples_of_a_burst_are_in_the_last_quarter(views: SparkSession) -> None
     make(views, "trades", trades)
     orders = [{"sequence": n, "id": n, "gateway": 1, "time_ns": n * 1_000_000} for n in range(1, 9)]
     make(views, "orders", orders)
-    samples = [{"id": n, "due_ns": 0, "handed_over_ns": 0, "answered_ns": n * 1_000} for n in range(1, 9)]
-    make(views, "sample", samples)
+    sampled = [{"id": n, "due_ns": 0, "handed_over_ns": 0, "answered_ns": n * 1_000} for n in range(1, 9)]
+    make(views, "sample", sampled)
     rows = rows_of(completion_by_activity(views, every_ns=1_000_000), "quarter", "trades_from", "trades_to", "mean_us")
     assert rows == [(1, 1, 2, 1.5), (2, 3, 4, 3.5), (3, 5, 6, 5.5), (4, 7, 8, 7.5)]
+
+
+@pytest.mark.parametrize("number", [1, 5, 6, 7, 30, 101])
+def test_the_interval_of_a_run_s_samples_is_that_of_its_seconds(views: SparkSession, number: int) -> None:
+    """SQL and Python have the formula each: samples.sql and spark/samples.py."""
+    rows = []
+    for place in range(number):
+        times = {"due_ns": 0, "handed_over_ns": 0, "answered_ns": 1_000 * (place + 1)}
+        rows.append({"source": "gateway", "id": place, **times})
+    make(views, "sample", rows)
+    clocks = ", ".join(f"1.0 as {clock}_{figure}" for clock in ("due", "handed_over") for figure in FIGURES_OF_SUMMARY)
+    views.sql(f"select 'e' as experiment, 'r' as run, {clocks}").createOrReplaceTempView("summary")
+    interval = rows_of(samples(views), "samples", "sampled_p50_low_us", "sampled_p50_high_us")
+    assert interval == rows_of(sample_seconds(views), "samples", "p50_low_us", "p50_high_us")
 
 
 def test_seconds_of_samples_begin_with_the_first_of_each_run(views: SparkSession) -> None:
