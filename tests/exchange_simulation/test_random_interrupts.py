@@ -33,6 +33,8 @@ MOMENTS = {"INT": 10, "TERM": 4, "HUP": 4}
 """The number of random moments by signal, for each command."""
 LONGEST_S = 15.0
 """The latest moment; the suite takes minutes."""
+EARLIEST_S = 0.3
+"""The earliest moment of a Ctrl-C. Before it Python itself may be loading, which prints a traceback of its own."""
 LATE_S = 5.0
 """A command that ends in order within this time after the signal had finished its work when the signal came."""
 HEEDED_WITHIN_S = 60.0
@@ -61,6 +63,8 @@ class CommandCase:
     """The latest moment for a command that a signal ends."""
     needs_run: bool = False
     """True if the command reads a run, DIR/results/run."""
+    needs_tables: bool = False
+    """True if the command reads Spark's tables of that run, DIR/results/tables."""
 
 
 def measuring(words: str, record: str, page: str) -> CommandCase:
@@ -139,8 +143,10 @@ CASES = {
     "doctor": CommandCase(("doctor", "--seconds", "1")),
     "broker": CommandCase(("broker", "start")),
     "spark-ingest": CommandCase(("spark", "ingest", "DIR/results"), needs_run=True),
-    "spark-summary": CommandCase(("spark", "summary", "DIR/results"), needs_run=True),
-    "spark-server": CommandCase(("spark", "server", "DIR/results"), ends_by_signal=True, served_s=20.0, needs_run=True),
+    "spark-summary": CommandCase(("spark", "summary", "DIR/results"), needs_run=True, needs_tables=True),
+    "spark-server": CommandCase(
+        ("spark", "server", "DIR/results"), ends_by_signal=True, served_s=20.0, needs_run=True, needs_tables=True
+    ),
     "results-rerun": CommandCase(("results", "rerun", "run", "--results", "DIR/results"), needs_run=True),
     "results-export": CommandCase(("results", "export", "--prometheus", "--results", "DIR/results"), needs_run=True),
     "spark-live": CommandCase(("spark", "live", "DIR/results"), ends_by_signal=True, needs_run=True),
@@ -162,6 +168,7 @@ class Prepared:
 
     run: Path
     tape: Path
+    tables: Path
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +178,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     subprocess.run(command(*run), check=True, capture_output=True)
     tape = folder / "tape.bin"
     subprocess.run(command("tape", "--orders", "5M", "--output", tape), check=True, capture_output=True)
-    return Prepared(folder / "run", tape)
+    subprocess.run(command("spark", "ingest", folder), check=True, capture_output=True)
+    return Prepared(folder / "run", tape, folder / "tables")
 
 
 class Interrupted:
@@ -185,6 +193,8 @@ class Interrupted:
         self.results = folder / "results"
         if case.needs_run:
             shutil.copytree(prepared.run, self.results / "run")
+        if case.needs_tables:
+            shutil.copytree(prepared.tables, self.results / "tables")
         (folder / "tape.bin").symlink_to(prepared.tape)
         (folder / "hosts.toml").write_text(HOSTS)
         words = [word.replace("DIR", str(folder)) for word in case.words]
@@ -300,6 +310,8 @@ def test_a_signal_at_a_random_moment_is_heeded_and_leaves_nothing(
 ) -> None:
     share = random.Random(f"{name}-{signal_name}-{number}").random()
     moment_s = share * length_of(name)
+    if signal_name == "INT":
+        moment_s = max(moment_s, EARLIEST_S)
     case = CASES[name]
     run = interrupted(case)
     with contextlib.suppress(subprocess.TimeoutExpired):
