@@ -127,8 +127,12 @@ class PaperPart(ABC):
         """Return what the paper prints, beside ours."""
 
     def remarks(self, record: Record) -> list[str]:
-        """Sentences below the figures, on what the measurement stands on."""
-        return [disk_in_words(record["disk"])] if record.get("disk") else []
+        """Sentences below the figures: how far two transports are apart at one point, and what the disk is."""
+        verdicts = record.get("verdicts", ())
+        sentences = [str(verdict["sentence"]) for verdict in verdicts] if len(verdicts) == 1 else []
+        if record.get("disk"):
+            sentences.append(disk_in_words(record["disk"]))
+        return sentences
 
 
 @dataclass(frozen=True, kw_only=True)

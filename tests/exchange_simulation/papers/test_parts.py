@@ -65,6 +65,16 @@ def test_a_dry_run_says_how_long_the_first_paper_takes(options: list[str], least
     assert ("--resume" in total) == (not options)
 
 
+def test_a_part_that_compares_two_transports_says_how_far_they_are_apart_and_what_the_disk_is() -> None:
+    persistence = next(part for part in PAPERS["mrg"].parts if part.name == "persistence")
+    disk = {"device": "/dev/vda", "file_system": "ext4"}
+
+    remarks = persistence.remarks({"verdicts": [{"sentence": "a carries 2 times as much as b"}], "disk": disk})
+
+    assert remarks == ["a carries 2 times as much as b", "messages are kept on /dev/vda (ext4)"]
+    assert persistence.remarks({"verdicts": [], "disk": None}) == []
+
+
 def test_networks_take_the_place_of_the_papers_and_transports_stand_beside_its_own() -> None:
     words = ["paper", "amqp", "--quick", "--dry-run", "--network", "local,gige", "--transport", "nats,amqp"]
 
