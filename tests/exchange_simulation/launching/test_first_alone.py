@@ -4,35 +4,12 @@ from __future__ import annotations
 
 import fcntl
 import threading
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from exchange_simulation.launching.first_alone import first_alone
-from tests.exchange_command import VALID_STATUSES, exchange
 from tests.machine import PATIENCE_S, until
-
-WITNESS = """
-import os, sys
-from numba.core import event
-
-class Witness(event.Listener):
-    def on_start(self, compiled):
-        if "--launched" in sys.argv:
-            role = sys.argv[sys.argv.index("--launched") - 1]
-            with open(os.environ["COMPILED"], "a") as file:
-                print(role, compiled.data["dispatcher"].py_func.__qualname__, compiled.data["args"], file=file)
-
-    def on_end(self, compiled):
-        pass
-
-event.register("numba:compile", Witness())
-"""
-"""A sitecustomize.py, which each process of a run imports: it notes each kernel that a component compiles.
-
-A kernel that is loaded from numba's cache is not noted.
-"""
 
 
 def is_taken(lock: Path) -> bool:
@@ -84,23 +61,3 @@ def test_where_no_lock_can_be_nobody_waits(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(file / "kernels"))
     with first_alone("engine"), first_alone("engine"):
         assert not (file / "kernels").exists()
-
-
-@pytest.mark.long
-def test_a_cold_run_compiles_each_kernel_once_in_a_role(tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text(WITNESS)
-    compiled = tmp_path / "compiled"
-    environment = {
-        "PYTHONPATH": str(tmp_path),
-        "COMPILED": str(compiled),
-        "NUMBA_CACHE_DIR": str(tmp_path / "kernels"),
-        "NUMBA_OPT": "0",
-    }
-    market = ("--gateways", 2, "--engines", 2, "--instruments", 4, "--subscribers", 2)
-    load = ("--transport", "zeromq", *market, "--rate", 1000, "--orders", 200, "--timeout", 60)
-    finished = exchange("run", "--json", "--no-spark", "--no-page", "--results", tmp_path, *load, **environment)
-    assert finished.code == 0, finished.err
-    assert finished.record["status"] in VALID_STATUSES
-    times = Counter(compiled.read_text().splitlines())
-    assert times
-    assert {kernel: number for kernel, number in times.items() if number > 1} == {}
