@@ -153,11 +153,14 @@ def restored_process_state(environment: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def quiet_loggers() -> Iterator[None]:
-    """Keep the loggers of pyspark from the terminal: their messages are raised as well."""
+    """Keep the loggers of pyspark and py4j from the terminal: their messages are raised as well."""
     loggers = [PySparkLogger.getLogger(name) for name in CHATTY_LOGGERS]
     states = [logger.disabled for logger in loggers]
     for logger in loggers:
         logger.disabled = True
+    py4j = logging.getLogger("py4j")  # it prints a traceback if a signal comes during a call of Java
+    py4j_propagates = py4j.propagate
+    py4j.propagate = False
     root = logging.getLogger()
     is_outermost = _keep_unless_interrupted_command not in root.filters  # sessions nest; the outermost removes it
     root.addFilter(_keep_unless_interrupted_command)
@@ -166,6 +169,7 @@ def quiet_loggers() -> Iterator[None]:
     finally:
         if is_outermost:
             root.removeFilter(_keep_unless_interrupted_command)
+        py4j.propagate = py4j_propagates
         for logger, was_disabled in zip(loggers, states, strict=True):
             logger.disabled = was_disabled
 
