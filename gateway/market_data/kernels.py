@@ -24,6 +24,8 @@ SUM_NS = 10  # of delivery times, of which the histogram needs sum, least and mo
 MIN_NS = 11
 MAX_NS = 12
 NUMBERS = 16
+HIGHEST_SEQUENCE = 1 << 48
+"""No feed gets there, so a record with a higher number is damaged."""
 
 TRADE = LAYOUTS[MarketTrade].code
 QUOTE = LAYOUTS[MarketQuote].code
@@ -60,14 +62,14 @@ def take_records(
     """Count the records in the bytes from `begin` to `end`, which had come at `now_ns`.
 
     `buckets`, shape (BUCKETS,), counts delivery times. `best`, shape (instruments, 2), has bid and ask, and `depth`,
-    shape (instruments, 2, places, 2), price and volume of each level. A record whose number has come before is counted
-    as repeated, and otherwise left out.
+    shape (instruments, 2, places, 2), price and volume of each level. A record whose number has come before, or is
+    beyond HIGHEST_SEQUENCE, is counted as repeated, and otherwise left out.
     """
     at = begin
     while at < end:
         size = SIZES[data[at]]
         sequence = signed(_sequence(data, at))
-        if sequence < numbers[EXPECTED]:
+        if sequence < numbers[EXPECTED] or sequence > HIGHEST_SEQUENCE:
             numbers[REPEATED] += 1
             at += size
             continue

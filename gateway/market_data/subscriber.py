@@ -10,6 +10,8 @@ import numpy as np
 from exchange.checksum import StreamChecksum
 from exchange.measurements import BUCKETS, LogBuckets
 from exchange.messages import (
+    ASK,
+    BID,
     DepthLevel,
     End,
     FeedReceipt,
@@ -191,6 +193,9 @@ class Subscriber:
         except MalformedMessage:
             self._junk += 1
             return
+        if not all(_has_possible_fields(message) for message in messages):
+            self._junk += 1
+            return
         match messages:
             case [Hello() as hello, Snapshot() as snapshot, *rest]:
                 self._take_snapshot(hello, snapshot, [snapshot, *rest])
@@ -284,3 +289,15 @@ class Subscriber:
             link=self.link.facts(),
             stopped=self._stopped,
         )
+
+
+def _has_possible_fields(message: Message) -> bool:
+    """Return False if a field of a message from the engine has a value that no engine sends."""
+    match message:
+        case Snapshot():
+            return message.sequence <= kernels.HIGHEST_SEQUENCE
+        case DepthLevel():
+            return message.side in (ASK, BID) and message.place < PLACES
+        case End():
+            return message.sent <= kernels.HIGHEST_SEQUENCE
+    return True

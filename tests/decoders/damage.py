@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from exchange.messages import Order, Quote, Statistics, Throughput, Timestamp, Trade, encode
+from exchange.messages import LAYOUTS, Order, Quote, Statistics, Throughput, Timestamp, Trade, encode
 from exchange.meters import Source
 from exchange.records import RecordWriter
 from exchange.session import Terms
@@ -28,7 +28,8 @@ BUCKETS = {
     "bucket_count": [1, 1],
 }
 LINES = [RECORD.document("traffic", TRAFFIC), RECORD.document("completion", BUCKETS), RECORD.document("end", {})]
-HELLO = Terms(RUN, "price-time", 1, 999).hello(Source.GATEWAY)
+TERMS = Terms(RUN, "price-time", 1, 999)
+HELLO = TERMS.hello(Source.GATEWAY)
 FRAMES = [
     encode(HELLO),
     encode(Throughput(1, 2)),
@@ -37,6 +38,8 @@ FRAMES = [
     encode(Quote(bid=1, ask=2)),
     *(encode(Statistics(line)) for line in LINES),
 ]
+EVERY_MESSAGE = [encode(record(*[1] * len(record._fields))) for record in LAYOUTS if record is not Statistics]
+"""A record of each type, whose fields are 1. Statistics have no fields."""
 HARD_CASES = [
     b"a=" + b"[" * 3000,  # deep nesting
     b"[" * 100_000,

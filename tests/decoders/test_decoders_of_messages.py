@@ -7,19 +7,30 @@ import socket
 import struct
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from exchange.checksum import StreamChecksum
 from exchange.instances import role_of
-from exchange.messages import Hello, MalformedMessage, encode
+from exchange.messages import (
+    DepthLevel,
+    End,
+    Hello,
+    MalformedMessage,
+    MarketQuote,
+    MarketTrade,
+    Snapshot,
+    encode,
+)
 from exchange.messages import decode as decode_frame
+from exchange.session import Disagreement
 from exchange_simulation.launching.record.reading import completion_by_pair, read_spool, records, traffic_by_pair
 from gateway.completion import Completion
 from gateway.intake import Intake
+from gateway.market_data.subscriber import Subscriber
 from stats_reporter.service import Reporter
 from stats_reporter.writer import SpoolWriter
-from tests.decoders.damage import FRAMES, ORDERS, RUN, damaged
+from tests.decoders.damage import EVERY_MESSAGE, FRAMES, HELLO, ORDERS, RUN, TERMS, damaged
 from tests.transports.conftest import TOKEN, connect_while_serving, greet
 from transports.base import Link
 from transports.frames import FrameBatch
@@ -65,7 +76,7 @@ def test_a_reporter_records_or_ignores_arbitrary_frames(frames: list[bytes], tmp
     traffic_by_pair(spool)
 
 
-@given(frames=st.lists(damaged(*FRAMES, ORDERS), max_size=8))
+@given(frames=st.lists(damaged(*FRAMES, *EVERY_MESSAGE, ORDERS), max_size=8))
 def test_a_gateway_counts_every_arbitrary_frame(frames: list[bytes]) -> None:
     completion = Completion(scheduled=False, sampling_interval=2)
     completion.handed_over(10, 1)
@@ -80,7 +91,32 @@ def test_a_gateway_counts_every_arbitrary_frame(frames: list[bytes]) -> None:
     assert counted >= len(not_empty)
 
 
-@given(frame=damaged(*FRAMES, encode(Hello(1, 2, 1, 0, 1, 999, 3, 4, 5, 1, 1, 1))))
+MARKET_DATA = [
+    encode(MarketTrade(instrument=0, sequence=1, read_ns=1, price=500, volume=1)),
+    encode(MarketQuote(instrument=0, sequence=2, read_ns=1, bid=499, ask=501)),
+    encode(DepthLevel(instrument=0, sequence=3, read_ns=1, side=2, place=9, price=499, volume=5)),
+]
+SNAPSHOT = encode(HELLO) + encode(Snapshot(instrument=0, sequence=0, subscriber=1, bid=499, ask=501)) + MARKET_DATA[2]
+END = encode(End(sent=3, sent_checksum=0, received=0, received_checksum=0))
+
+
+@given(frames=st.lists(damaged(*MARKET_DATA, SNAPSHOT, END, *EVERY_MESSAGE), max_size=8))
+@example(frames=[SNAPSHOT.replace(b"\x02\x09", b"\x02\x0a")])  # there is no place after 9
+@example(frames=[SNAPSHOT.replace(b"\x02\x09", b"\x03\x09")])  # there are two sides
+@example(frames=[encode(HELLO) + encode(Snapshot(0, 2**64 - 1, 1, 499, 501))])
+@example(frames=[SNAPSHOT, encode(End(2**64 - 1, 0, 0, 0))])
+def test_a_subscriber_counts_arbitrary_frames_of_market_data(frames: list[bytes]) -> None:
+    subscriber = Subscriber(DeliveringLink([SNAPSHOT, *frames]), TERMS, number=1, timeout_s=1.0)
+    subscriber.start()
+    with contextlib.suppress(Disagreement):
+        subscriber.take_turn()
+    result = subscriber.result()
+    assert result.snapshots >= 1
+    assert result.messages == result.trades + result.quotes + result.levels
+    assert result.junk_frames <= len(frames)
+
+
+@given(frame=damaged(*FRAMES, *EVERY_MESSAGE, encode(Hello(1, 2, 1, 0, 1, 999, 3, 4, 5, 1, 1, 1))))
 def test_a_frame_is_a_message_or_malformed(frame: bytes) -> None:
     with contextlib.suppress(MalformedMessage):
         assert encode(decode_frame(frame)) == frame

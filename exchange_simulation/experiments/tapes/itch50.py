@@ -186,7 +186,7 @@ class ItchFile:
         if not (stock.isascii() and stock.isprintable() and 1 <= len(stock.strip()) <= STOCK_BYTES):
             raise ValueError(f"{stock!r} is no stock: give a symbol of 1 to {STOCK_BYTES} letters, as AAPL")
         symbol = stock.strip().upper().ljust(STOCK_BYTES).encode()
-        self._stock = stock
+        self.wanted = f"order of {stock}"
         self._types: Longs = np.zeros(256, np.int64)
         self._words: Longs = np.zeros(WORDS, np.int64)
         self._words[STOCK] = int.from_bytes(symbol, "big")

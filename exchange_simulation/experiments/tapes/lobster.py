@@ -192,6 +192,7 @@ class LobsterFile:
     """Reads a message file of LOBSTER, part by part."""
 
     name = "LOBSTER"
+    wanted = "order"
     least_event_bytes = SHORTEST_LINE
 
     def __init__(self) -> None:

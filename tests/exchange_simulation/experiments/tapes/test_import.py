@@ -203,7 +203,7 @@ GOOD_LINE = b"34200.5,1,7,10,50000,1\n"
         (GOOD_LINE + b"34200.6,1,8,-1,50000,1\n", LOBSTER_WORDS, "its size is wrong"),
         (GOOD_LINE + b"34200.6,1,8,1,50000,2\n", LOBSTER_WORDS, "its direction is wrong"),
         (GOOD_LINE + b"34200.6,1,8,1,9999999999999999999,1\n", LOBSTER_WORDS, "its price is wrong"),
-        (b"", LOBSTER_WORDS, "has no order for a tape among 0 events"),
+        (b"", LOBSTER_WORDS, "has no order among 0 events"),
         (WHOLE[:-1], ITCH_WORDS, f"truncated: 22 of 23 bytes of a message at offset {len(WHOLE) - 25}"),
         (WHOLE[:-24], ITCH_WORDS, f"truncated: a message of 1 bytes at offset {len(WHOLE) - 25}"),
         (b"\0\x0cZ" + bytes(20), ITCH_WORDS, "no message of ITCH 5.0 at offset 0: no message has the type 'Z'"),
@@ -212,7 +212,7 @@ GOOD_LINE = b"34200.5,1,7,10,50000,1\n"
             ITCH_WORDS,
             f"at offset {len(WHOLE)}: its length is 12, where messages of type",
         ),
-        (itch(EVENTS, OTHER_STOCK), ITCH_WORDS, "has no order for a tape among 10 events"),
+        (itch(EVENTS, OTHER_STOCK), ITCH_WORDS, f"has no order of {STOCK} among 10 events"),
     ],
 )
 def test_a_file_of_another_form_is_refused_and_leaves_no_tape(
