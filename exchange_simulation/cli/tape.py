@@ -15,6 +15,7 @@ from exchange_simulation.launching.files import refuse_overwriting
 from exchange_simulation.launching.option_types import Count, OneOf, Rate
 from exchange_simulation.launching.options import json_option, options_for
 from exchange_simulation.launching.typed_settings import run_settings
+from exchange_simulation.reports.formats.numbers import three_digits
 
 if TYPE_CHECKING:
     from exchange_simulation.experiments.tapes.importing import ImportedTape
@@ -208,8 +209,10 @@ def lines_of(statistics: TapeStatistics) -> list[str]:
 def _arrivals_in_words(arrivals: ArrivalFigures | None) -> str:
     if arrivals is None:
         return "unknown: no file beside the tape says when its messages are due"
+    gap_p50 = three_digits(arrivals.gap_p50_us)
+    gap_p99 = three_digits(arrivals.gap_p99_us)
     return (
-        f"{arrivals.messages_per_s:,.0f}/s over {arrivals.length_s:,.3g} s, {arrivals.busiest_second:,} in the busiest "
-        f"second; gaps p50 {arrivals.gap_p50_us:,.3g} us, p99 {arrivals.gap_p99_us:,.3g} us; "
+        f"{arrivals.messages_per_s:,.0f}/s over {three_digits(arrivals.length_s)} s, {arrivals.busiest_second:,} in "
+        f"the busiest second; gaps p50 {gap_p50} us, p99 {gap_p99} us; "
         f"{arrivals.at_once_percent:.3g} % due at once with the one before"
     )

@@ -58,6 +58,11 @@ def test_the_words_say_the_answer_first(tape: Path) -> None:
     assert lines[-1] == "the same mix from a seed: --mix limit=62.5,market=12.5,cancel=25"
 
 
+def test_long_gaps_have_all_their_digits(tape: Path) -> None:
+    tape.with_suffix(".due").write_bytes(np.array(DUE_NS, "<u8").tobytes())
+    assert "gaps p50 500,000 us" in exchange_in_process("tape", "stats", tape).out
+
+
 def test_a_tape_whose_orders_cannot_rest_has_no_mix(tmp_path: Path) -> None:
     tape = tmp_path / "tape.bin"
     tape.write_bytes(encode(CancelRequest(1, 1)))
