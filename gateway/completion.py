@@ -50,6 +50,8 @@ SAMPLED = 5
 """Number of columns of `Tables.sampled`."""
 ANSWERED_COLUMN = 3
 """The column of `Tables.sampled` with the time at which the order was answered."""
+RECEIVED_COLUMN = 4
+"""The column of `Tables.sampled` with the number of messages that had come by then."""
 
 
 @njit(inline="always")

@@ -15,7 +15,7 @@ from exchange.messages import Timestamp
 from exchange.meters import Meter, RateMeter
 from exchange.records import COMPLETION, TRAFFIC
 from exchange.session import Reporting
-from gateway.completion import ANSWERED_COLUMN, Completion
+from gateway.completion import ANSWERED_COLUMN, RECEIVED_COLUMN, Completion
 from gateway.pacer import Pacer
 
 
@@ -39,9 +39,9 @@ class Meters:
         self._pacer = pacer
         self._counts_before = TrafficCounts(0, 0, 0)
         """The counts at the end of the previous second."""
-        self._sampled = 0
-        """The newest sampled order that a rate of orders sent has counted."""
-        self._sampled_ns = 0
+        self._newest_counted_id = 0
+        """The newest sampled order of the reported rates of orders sent."""
+        self._newest_counted_ns = 0
         """When that order was handed over."""
         self.samples = 0
         """Sampled orders that were reported."""
@@ -57,22 +57,23 @@ class Meters:
 
         All of an order's readings are reported only now: work between hand-over and answer would delay the answer.
         """
-        for answered_ns, rows in groupby(sampled.tolist(), itemgetter(ANSWERED_COLUMN)):
-            received = 0
-            for order_id, handed_ns, due_ns, _, received in rows:  # noqa: B007 - the last row's is the batch's
-                if order_id > self._sampled and handed_ns > self._sampled_ns:
-                    self._sampled = order_id
-                    self._sampled_ns = handed_ns
+        for answered_ns, same_time in groupby(sampled.tolist(), itemgetter(ANSWERED_COLUMN)):
+            rows = list(same_time)
+            for order_id, handed_ns, due_ns, _, _ in rows:
+                if order_id > self._newest_counted_id and handed_ns > self._newest_counted_ns:
+                    self._newest_counted_id = order_id
+                    self._newest_counted_ns = handed_ns
                     self._reporting.message(self._orders_sent.sample(order_id, handed_ns))
                 self._reporting.message(Timestamp(Meter.ORDER_HANDED_OVER, order_id, handed_ns))
                 if self._pacer.scheduled:
                     self._reporting.message(Timestamp(Meter.ORDER_DUE, order_id, due_ns))
                 self._reporting.message(Timestamp(Meter.ORDER_ANSWERED, order_id, answered_ns))
+            received = rows[-1][RECEIVED_COLUMN]  # the count only grows, so the last row has the latest
             self._reporting.message(self._messages_received.sample(received, answered_ns))
         self.samples += len(sampled)
 
     def close(self) -> None:
-        """Report the last second. The last order has records of its own, since analysis leaves it out."""
+        """Report the last second, and the run's last order in separate records, so that the analysis can omit it."""
         self.close_second()
         self._report_completion(last=True)
 

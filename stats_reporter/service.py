@@ -28,7 +28,7 @@ END_SLEEP_S = 0.2
 """The longest sleep once a source has ended. While all sources work, waking for nothing would disturb the run."""
 GATHERING_S = 0.02
 """Messages that come within this time are read together: to wake for each message takes longer than to read it."""
-QUIET_S = 1.0
+SILENCE_AFTER_STOP_S = 1.0
 """The longest wait for a silent source once the reporter was asked to stop."""
 BETWEEN_RECORDS_S = 2.0
 """The longest time between two messages of a working source, which sends something every second."""
@@ -55,6 +55,7 @@ class Reporter:
     `run` takes messages until every source has ended, then confirms that everything is in the spool.
     """
 
+    # RecoveringReporter overrides both, since its sources can send frames again.
     records_class: type[SpoolRecords] = SpoolRecords
     received_class: type[Received] = Received
 
@@ -94,7 +95,7 @@ class Reporter:
     def stop(self, reason: str) -> None:
         """Finish once the sources fall silent: until then, messages may be on their way."""
         self._stopped = self._stopped or reason
-        self._timeout_s = min(self._timeout_s, QUIET_S)
+        self._timeout_s = min(self._timeout_s, SILENCE_AFTER_STOP_S)
 
     def warm(self) -> None:
         """Load the library that checks records before a run begins, since that takes 19 ms."""
@@ -138,17 +139,17 @@ class Reporter:
     def _take(self) -> int:
         """Receive once and read the frames that came. Returns their number."""
         self._batch.clear()
-        with self._strangers_may_leave():
+        with self._ignoring_strangers_that_leave():
             self._link.receive(self._batch)
         for frame in self._batch:
             self._read(frame)
         return self._batch.count
 
     @contextlib.contextmanager
-    def _strangers_may_leave(self) -> Iterator[None]:
-        """Go on if everybody has left before a source came: those were strangers who know the run's secret.
+    def _ignoring_strangers_that_leave(self) -> Iterator[None]:
+        """Ignore PeerGone until a source has said hello: only strangers' connections have closed.
 
-        At a broker it is the broker that has gone.
+        With a broker, PeerGone always means that the broker has gone, so it is raised.
         """
         try:
             yield
@@ -158,16 +159,17 @@ class Reporter:
             time.sleep(SHORTEST_SLEEP_S)
 
     def _gather(self) -> None:
-        """Let messages gather while every source is at work."""
-        if self._is_quiet:
+        """Let messages gather while nothing is urgent."""
+        if self._nothing_is_urgent:
             time.sleep(GATHERING_S)
 
     @property
-    def _is_quiet(self) -> bool:
-        """Whether every source is at work, so that nothing is urgent."""
+    def _nothing_is_urgent(self) -> bool:
+        """Whether every source is at work: a source that has ended waits for its confirmation."""
         return not self._ends
 
     def _is_silent(self) -> bool:
+        """Receive once more and read what comes. Returns True if nothing came."""
         return is_silent(self._link, self._take)
 
     def _roll(self) -> None:
@@ -183,10 +185,10 @@ class Reporter:
 
     def _wait(self) -> None:
         """Sleep until something comes, or a spool file is to be published."""
-        longest_s = LONGEST_SLEEP_S if self._is_quiet else END_SLEEP_S
+        longest_s = LONGEST_SLEEP_S if self._nothing_is_urgent else END_SLEEP_S
         sleep_s = max(self._spool.seconds_until_publish, SHORTEST_SLEEP_S)
         sleep_s = min(sleep_s, longest_s, self._timeout_s)
-        with self._strangers_may_leave():
+        with self._ignoring_strangers_that_leave():
             self._link.wait(time.monotonic_ns() + int(sleep_s * 1e9))
 
     def _read(self, frame: bytes) -> None:
@@ -199,7 +201,7 @@ class Reporter:
         elif isinstance(message, Statistics):
             record = decode_sent(message.document, self._run) if message.document else None
             source = record["source"] if record else None
-        else:
+        elif not isinstance(message, End):
             source = source_of_meter(message)
         self._take_message(frame, message, source, record)
 
@@ -219,13 +221,17 @@ class Reporter:
                 self._take_record(record, cast(Statistics, message).document)
 
     def _greet(self, hello: Hello) -> None:
-        """Take a hello. Refuse a hello of another run. Stop at a source that is not among this reporter's sources."""
+        """Take a hello. Refuse a hello of another run.
+
+        A source that this reporter does not expect fails the run. It is served all the same, with the usual timeout:
+        its records in the spool show what happened.
+        """
         source = source_of(hello.source)
         if hello.run != self._run or source is None:
             self._refused += 1
             return
         if source not in self._sources:
-            reason = f"{source}, which is none of its own, reports to the {self._name}"
+            reason = f"the {self._name} does not expect {source}, which reports to it"
             self._stopped = self._stopped or f"{reason}: see --instance, --pairs and --reporters"
         self._begin(source, hello)
 

@@ -1,4 +1,4 @@
-"""The summary of records, the facts of the run that grow by it, and the table of seconds, which a batch replaces.
+"""Summarizes a batch's records, adds the summary to the facts of the run, and writes the table of seconds anew.
 
 A summary is a few numbers a second of the run, whatever the rate. Completion times stay in the records' files.
 """
@@ -43,10 +43,12 @@ class LiveState:
     batches: int = 0
     """The number of complete batches, which is the number of the next one."""
     lines: int = 0
+    """The lines of all complete batches: records, duplicates, and lines that could not be read."""
     lines_of_last: int = 0
     """The lines of the last complete batch."""
     records: int = 0
     late: int = 0
+    """The records that came after the row of their second was final."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +62,10 @@ class RecordsSummary:
     """Payloads of SMALL_KINDS, with source, kind and time of their records."""
     timed: list[int] = field(default_factory=list)
     """The second of each record of completion times."""
-    ends: dict[str, int] = field(default_factory=dict)
-    """The number of the run's reporters, by reporter that has closed its part."""
+    closed_reporters: set[str] = field(default_factory=set)
+    """The reporters whose closing records these are."""
+    reporter_count: int = 0
+    """The number of the run's reporters, which a closing record has; 0 without a closing record."""
 
     @property
     def seconds(self) -> list[int]:
@@ -74,18 +78,15 @@ def summarize_records(records: pa.Table) -> RecordsSummary:
     unread = records.filter(pc.is_valid(records["problem"]))
     good = records.filter(pc.is_null(records["problem"]))
     timed = good.filter(pc.equal(good["kind"], COMPLETION))
+    closing = good.filter(pc.equal(good["kind"], END)).select(["source", "end"]).to_pylist()
     return RecordsSummary(
         records=len(good),
         unread=_unread(unread),
         facts=list(_facts(good)),
         timed=sorted(pc.struct_field(timed[COMPLETION], "second").to_pylist()),
-        ends=_ends(good),
+        closed_reporters={record["source"] for record in closing},
+        reporter_count=max((record["end"]["reporters"] or 1 for record in closing), default=0),
     )
-
-
-def _ends(good: pa.Table) -> dict[str, int]:
-    closing = good.filter(pc.equal(good["kind"], END)).select(["source", "end"]).to_pylist()
-    return {record["source"]: record["end"]["reporters"] or 1 for record in closing}
 
 
 def _facts(good: pa.Table) -> Iterator[dict[str, Any]]:
@@ -105,13 +106,14 @@ class LiveFacts:
 
     def __init__(self) -> None:
         self._seconds: set[int] = set()
-        self._ends: dict[str, int] = {}
+        self._closed_reporters: set[str] = set()
+        self._reporter_count = 0
         self._facts = Facts()
 
     @property
     def ended(self) -> bool:
         """True if every reporter has closed its part."""
-        return bool(self._ends) and len(self._ends) >= max(self._ends.values())
+        return bool(self._closed_reporters) and len(self._closed_reporters) >= self._reporter_count
 
     def is_final(self, second: int) -> bool:
         """True if only a late record can change the second: all gateways have reported on a later one, or all ended."""
@@ -122,9 +124,11 @@ class LiveFacts:
         open_from = self._facts.open_from
         changed = self._facts.take(batch.facts)
         self._seconds |= set(batch.seconds)
-        self._ends |= batch.ends
-        if changed is None:
+        self._closed_reporters |= batch.closed_reporters
+        self._reporter_count = max(self._reporter_count, batch.reporter_count)
+        if changed is None:  # any row may have changed
             return set(self._seconds)
+        # Seconds that were open before this batch may have become final, so their rows changed too.
         open_from = min(open_from, self._facts.open_from)
         opened = {second for second in self._seconds if second >= open_from}
         return (changed | set(batch.timed) | opened) & self._seconds

@@ -68,9 +68,10 @@ def _start(conf: SparkConf, folder: Path, descriptors: Sequence[int]) -> JavaGat
 
 @contextmanager
 def _temporary_files_in(folder: Path) -> Iterator[None]:
-    """Let pyspark put the file in which it awaits the JVM's port into `folder`, whose name Java can read.
+    """Let pyspark create its temporary files in `folder`, because Java can read this name.
 
-    In a TMPDIR whose name is no UTF-8 it would wait for that file for ever.
+    The JVM writes its port into one of these files. In a TMPDIR whose name is no UTF-8, the JVM would not find the
+    file, and pyspark would wait for the port for ever.
     """
     usual = tempfile.tempdir
     tempfile.tempdir = str(folder)
@@ -92,7 +93,7 @@ def _kill_half_started(folder: Path) -> None:
 def _reason(log: Path) -> str:
     """Return the first line that mentions an error, without the exception's name; else the first line.
 
-    Lines below are complaints of the start script. Empty if the log is.
+    Later lines are the start script's. Returns an empty string for an empty log.
     """
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
     if not lines:

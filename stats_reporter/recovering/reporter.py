@@ -83,8 +83,9 @@ class RecoveringReporter(Reporter):
         return super()._awaits_sources or (self._was_broken and self._announced != self._total)
 
     @property
-    def _is_quiet(self) -> bool:
-        return super()._is_quiet and not self._asked
+    def _nothing_is_urgent(self) -> bool:
+        """Whether every source is at work and no question is pending."""
+        return super()._nothing_is_urgent and not self._asked
 
     def _wait(self) -> None:
         self._ask()

@@ -55,7 +55,7 @@ def test_samples_with_one_id_are_kept_apart_by_pair(session):
 
 def test_the_reason_names_a_source_that_the_reporter_does_not_expect(session):
     ScriptedSource(session.link.url, Source.ENGINE, SECOND_PAIR).outbox.flush()
-    reason = "engine.2, which is none of its own, reports to the reporter: see --instance, --pairs and --reporters"
+    reason = "the reporter does not expect engine.2, which reports to it: see --instance, --pairs and --reporters"
     assert session.run_to_the_end().stopped == reason
 
 

@@ -103,9 +103,10 @@ def _big_endian(data: Bytes, at: int, width: int) -> int:
 
 @njit(inline="always")
 def _confirm(state: Longs, settled_early: Bytes, tag: int, multiple: bool, nacked: bool) -> None:
-    """Settle every publish up to the tag, or that one alone, and move the mark up to which all are settled.
+    """Settle every publish up to the tag, or that one alone.
 
-    `settled_early` has a byte for each publish beyond the mark: 1 if it is settled before those ahead of it.
+    Then advance _CONFIRMED to the last publish up to which all are settled. `settled_early` has a byte for each publish
+    after that one: 1 if it is settled before those ahead of it.
     """
     mask = len(settled_early) - 1
     if nacked and not multiple:
@@ -191,10 +192,12 @@ def scan_frames(  # noqa: PLR0911, PLR0912, PLR0915
         if _big_endian(data, at + 1, 2) != state[_CHANNEL]:
             return _FOREIGN, after, count, at
         if state[_STEP] == _METHOD_NEXT:
-            method = _big_endian(data, payload, METHOD_BYTES) if kind == METHOD and size > METHOD_BYTES else 0
+            if kind != METHOD or size <= METHOD_BYTES:
+                return _FOREIGN, after, count, at
+            method = _big_endian(data, payload, METHOD_BYTES)
             if method == _GET_EMPTY:
                 state[_EMPTY] += 1
-            elif size < METHOD_BYTES + TAG_BYTES + BITS_BYTES:
+            elif size < METHOD_BYTES + TAG_BYTES + BITS_BYTES:  # too short for any of the methods below
                 return _FOREIGN, after, count, at
             elif method == _DELIVER or method == _GET_OK:  # noqa: PLR1714, SIM109
                 tag_at = payload + METHOD_BYTES
@@ -218,7 +221,8 @@ def scan_frames(  # noqa: PLR0911, PLR0912, PLR0915
             length = _big_endian(data, at + BODY_LENGTH_AT, BODY_LENGTH_BYTES)
             if length < 0:  # a number of 2^63 or more
                 return _BROKEN, at, count, at
-            if length == 0 and count + 1 >= len(offsets):  # no body frame follows, at which room is looked for
+            # An empty message has no body frame, so check here whether the batch has room.
+            if length == 0 and count + 1 >= len(offsets):
                 return _FULL, at, count, at
             if len(address_lengths):
                 if request_counts[RECEIVED] - request_counts[ANSWERED] >= len(address_lengths):
@@ -263,7 +267,7 @@ def _counter(place: int) -> Any:
 class Scanner:
     """Follows one channel of one connection. At most `window` publishes wait for a confirm.
 
-    `returns` gets the properties of every message, beginning with the flags of those that are present.
+    `return_addresses` gets the properties of every message, beginning with the flags of those that are present.
     """
 
     delivery_tag = _counter(_TAG)
@@ -279,14 +283,15 @@ class Scanner:
     refused = _counter(_NACKED)
     """Publishes that the broker did not take (Basic.Nack)."""
 
-    def __init__(self, channel: int, frame_max: int, window: int = 0, returns: ReturnAddresses | None = None) -> None:
-        self._returns = ReturnAddresses(0) if returns is None else returns
+    def __init__(
+        self, channel: int, frame_max: int, window: int = 0, return_addresses: ReturnAddresses | None = None
+    ) -> None:
+        self._return_addresses = ReturnAddresses(0) if return_addresses is None else return_addresses
         self._state: Longs = np.zeros(STATE_NUMBERS, np.int64)
         self._state[_CHANNEL] = channel
         self._state[_FRAME_MAX] = frame_max
-        length = (
-            1 << (window + 1).bit_length()
-        )  # a power of two above the window, so that a mask gives a publish's byte
+        # A power of two above the window, so that a mask gives a publish's byte.
+        length = 1 << (window + 1).bit_length()
         self._settled_early: Bytes = np.zeros(length, np.uint8)
         self._aside: Bytes = untouched(LONGEST_FRAME)
 
@@ -303,14 +308,17 @@ class Scanner:
             batch.buffer,
             batch.offsets,
             batch.count,
-            self._returns.addresses,
-            self._returns.lengths,
-            self._returns.counts,
+            self._return_addresses.addresses,
+            self._return_addresses.lengths,
+            self._return_addresses.counts,
         )
         return _STOPS[why], int(at), int(frame)
 
     def move_to(self, state: Longs, aside: Bytes) -> None:
-        """Go on in arrays of STATE_NUMBERS and LONGEST_FRAME bytes, which compiled code uses too."""
+        """Go on in these arrays, which compiled code uses too.
+
+        `state` has STATE_NUMBERS numbers, and `aside` has LONGEST_FRAME bytes.
+        """
         state[:] = self._state
         aside[:] = self._aside
         self._state = state

@@ -41,7 +41,7 @@ def standing_folder() -> Path:
 def _state_home() -> Path:
     """XDG_STATE_HOME if it is an absolute path, as the XDG specification asks; else its default.
 
-    RabbitMqError for a user without a home, as containers have for a number that /etc/passwd lacks.
+    RabbitMqError for a user without a home, for example a container's user id that is not in /etc/passwd.
     """
     given = os.environ.get("XDG_STATE_HOME", "")
     if given.startswith("/"):

@@ -36,7 +36,9 @@ from transports.redis.places import (
     COMMANDS,
     COMMANDS_FD,
     COMMANDS_IN,
+    COMMANDS_IN_END,
     COMMANDS_OUT,
+    COMMANDS_OUT_END,
     EXPECTED,
     EXPECTED_BYTES,
     HEAD,
@@ -44,7 +46,9 @@ from transports.redis.places import (
     MESSAGES,
     MESSAGES_FD,
     MESSAGES_IN,
+    MESSAGES_IN_END,
     MESSAGES_OUT,
+    MESSAGES_OUT_END,
     NEW_IDS,
     OLD_IDS,
     POLLFD,
@@ -108,7 +112,7 @@ def _take_replies(numbers: Longs, memory: Bytes) -> None:
     """Count the replies that have come, if some are due; the notice at anything else."""
     if numbers[REPLIES] == numbers[SENT]:
         return
-    incoming = memory[COMMANDS_IN:MESSAGES_OUT]
+    incoming = memory[COMMANDS_IN:COMMANDS_IN_END]
     _fill(numbers, COMMANDS, numbers[COMMANDS_FD], incoming)
     why, at, replies, unheard = scan_replies(incoming, numbers[COMMANDS + BEGIN], numbers[COMMANDS + END])
     numbers[COMMANDS + BEGIN] = at
@@ -119,7 +123,7 @@ def _take_replies(numbers: Longs, memory: Bytes) -> None:
 
 @lendable(RECEIVE, protocol, places, server_stream)
 def _receive_messages(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count: int, largest: int) -> int:
-    incoming = memory[MESSAGES_IN:COMMANDS_OUT]
+    incoming = memory[MESSAGES_IN:MESSAGES_IN_END]
     _fill(numbers, MESSAGES, numbers[MESSAGES_FD], incoming)
     expected = memory[EXPECTED : EXPECTED + numbers[EXPECTED_BYTES]]
     begin, end = numbers[MESSAGES + BEGIN], numbers[MESSAGES + END]
@@ -133,7 +137,7 @@ def _receive_messages(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Lon
 
 @lendable(RECEIVE, protocol, places, server_stream)
 def _receive_entries(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count: int, largest: int) -> int:
-    incoming = memory[MESSAGES_IN:COMMANDS_OUT]
+    incoming = memory[MESSAGES_IN:MESSAGES_IN_END]
     _fill(numbers, MESSAGES, numbers[MESSAGES_FD], incoming)
     expected = memory[EXPECTED : EXPECTED + numbers[EXPECTED_BYTES]]
     reading = numbers[READING : READING + READING_PLACES]
@@ -146,7 +150,7 @@ def _receive_entries(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Long
     numbers[NOTICE] |= why == OTHER or too_long > 0
     numbers[TOO_LONG] += too_long
     if reading[IS_READ]:
-        outgoing = memory[MESSAGES_OUT:OLD_IDS]
+        outgoing = memory[MESSAGES_OUT:MESSAGES_OUT_END]
         used = lay_out_read(
             reading,
             memory[OLD_IDS : OLD_IDS + IDS_BYTES],
@@ -165,7 +169,7 @@ def _receive_entries(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Long
 @lendable(SEND, blocks, places, server_stream)
 def _send(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, first: int, end: int) -> int:
     head = memory[HEAD : HEAD + numbers[HEAD_BYTES]]
-    outgoing = memory[COMMANDS_OUT:COMMANDS_IN]
+    outgoing = memory[COMMANDS_OUT:COMMANDS_OUT_END]
     taken, used = lay_out(buffer, offsets, first, end, head, outgoing, numbers[COMMANDS + UNSENT_END])
     numbers[SENT] += taken - first
     _write(numbers, COMMANDS, numbers[COMMANDS_FD], outgoing, used)

@@ -10,6 +10,7 @@ import contextlib
 import os
 import socket
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -45,13 +46,20 @@ def server_address(address: Address) -> ServerAddress:
     return ServerAddress.of(address, PORT, PASSWORD)
 
 
+@dataclass(frozen=True)
+class ConnectionArrays:
+    """A connection's bounds and buffers, which compiled code may share."""
+
+    bounds: Longs
+    incoming: Bytes
+    outgoing: Bytes
+
+
 class RedisConnection(ServerStream):
     """Bytes to and from one server. A connection that breaks raises ServerGone, whose sentence names the server."""
 
-    def __init__(
-        self, sock: socket.socket, server: ServerAddress, bounds: Longs, incoming: Bytes, outgoing: Bytes
-    ) -> None:
-        super().__init__(sock, bounds, incoming, outgoing)
+    def __init__(self, sock: socket.socket, server: ServerAddress, arrays: ConnectionArrays) -> None:
+        super().__init__(sock, arrays.bounds, arrays.incoming, arrays.outgoing)
         self._server = server
         self.facts: dict[str, Any] = {}
         """The server's answer to HELLO: server, version, mode, role."""
@@ -59,20 +67,21 @@ class RedisConnection(ServerStream):
         """Answers to `ask` that have not come. More than one if the server was too slow with an earlier one."""
 
     @classmethod
-    def open(cls, address: Address, until_ns: int, arrays: tuple[Longs, Bytes, Bytes] | None = None) -> RedisConnection:
+    def open(cls, address: Address, until_ns: int, arrays: ConnectionArrays | None = None) -> RedisConnection:
         """Connect, and return once the server has accepted our introduction.
 
-        `arrays` are bounds, incoming and outgoing bytes; without them, the connection has small ones of its own.
+        Without `arrays`, the connection has small ones of its own.
         BadAddress if the server is no Redis server or refuses us; PeerGone if there is none in time.
         """
         server = server_address(address)
-        bounds, incoming, outgoing = arrays or (
-            np.zeros(BOUNDS, np.int64),
-            np.zeros(SMALL_BYTES, np.uint8),
-            np.zeros(SMALL_BYTES, np.uint8),
-        )
+        if arrays is None:
+            arrays = ConnectionArrays(
+                bounds=np.zeros(BOUNDS, np.int64),
+                incoming=np.zeros(SMALL_BYTES, np.uint8),
+                outgoing=np.zeros(SMALL_BYTES, np.uint8),
+            )
         while True:
-            connection = cls(server.connected(address, until_ns, "Redis"), server, bounds, incoming, outgoing)
+            connection = cls(server.connected(address, until_ns, "Redis"), server, arrays)
             set_nodelay(connection.fd, address.nodelay)
             try:
                 answer = connection._introduce()

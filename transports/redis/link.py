@@ -96,7 +96,7 @@ class RedisLink(Link):
 
     def _take_other(self) -> bool:
         """Handle one value that is no frame. False if no such value has come as a whole."""
-        value = self._wires.next_message()
+        value = self._wires.next_control_value()
         if value is NOTHING:
             return False
         if not isinstance(value, Push):

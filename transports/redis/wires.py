@@ -14,7 +14,7 @@ from transports.base import Address, BadAddress
 from transports.blocks import lay_out
 from transports.frames import Bytes, FrameBatch
 from transports.redis import places
-from transports.redis.connection import NOTHING, RedisConnection
+from transports.redis.connection import NOTHING, ConnectionArrays, RedisConnection
 from transports.redis.protocol import INCOMPLETE, scan_replies
 from transports.redis.resp import ErrorReply, NoResp, Push, command
 from transports.server_stream import BEGIN, BOUNDS, END, UNSENT_END
@@ -28,25 +28,19 @@ class Wires:
         self.numbers = np.zeros(places.PLACES, np.int64)
         self.memory = np.zeros(places.MEMORY_BYTES, np.uint8)
         numbers, memory = self.numbers, self.memory
-        self.commands = RedisConnection.open(
-            address,
-            until_ns,
-            (
-                numbers[places.COMMANDS : places.COMMANDS + BOUNDS],
-                memory[places.COMMANDS_IN : places.MESSAGES_OUT],
-                memory[places.COMMANDS_OUT : places.COMMANDS_IN],
-            ),
+        commands_arrays = ConnectionArrays(
+            bounds=numbers[places.COMMANDS : places.COMMANDS + BOUNDS],
+            incoming=memory[places.COMMANDS_IN : places.COMMANDS_IN_END],
+            outgoing=memory[places.COMMANDS_OUT : places.COMMANDS_OUT_END],
         )
+        messages_arrays = ConnectionArrays(
+            bounds=numbers[places.MESSAGES : places.MESSAGES + BOUNDS],
+            incoming=memory[places.MESSAGES_IN : places.MESSAGES_IN_END],
+            outgoing=memory[places.MESSAGES_OUT : places.MESSAGES_OUT_END],
+        )
+        self.commands = RedisConnection.open(address, until_ns, commands_arrays)
         try:
-            self.messages = RedisConnection.open(
-                address,
-                until_ns,
-                (
-                    numbers[places.MESSAGES : places.MESSAGES + BOUNDS],
-                    memory[places.MESSAGES_IN : places.COMMANDS_OUT],
-                    memory[places.MESSAGES_OUT : places.OLD_IDS],
-                ),
-            )
+            self.messages = RedisConnection.open(address, until_ns, messages_arrays)
         except BaseException:
             self.commands.close()
             raise
@@ -90,7 +84,7 @@ class Wires:
         commands = self.commands
         if commands.has_waiting_commands:
             commands.flush()
-        head = self.memory[places.HEAD : places.HEAD + int(self.numbers[places.HEAD_BYTES])]
+        head = self.words(places.HEAD, places.HEAD_BYTES)  # the publishing command, up to the frame's size
         used = int(commands.bounds[UNSENT_END])
         taken, used = lay_out(batch.buffer, batch.offsets, first, batch.count, head, commands.outgoing, used)
         commands.bounds[UNSENT_END] = used
@@ -106,12 +100,14 @@ class Wires:
         while True:
             commands.fill()
             begin, end = int(commands.bounds[BEGIN]), int(commands.bounds[END])
+            # `unheard` counts the messages that reached no subscriber.
             why, at, replies, unheard = scan_replies(commands.incoming, begin, end)
             commands.bounds[BEGIN] = at
             numbers[places.REPLIES] += replies
             numbers[places.UNHEARD] += unheard
             if why == INCOMPLETE:
                 return lists
+            # The scan has stopped at a value that is no plain reply: an error, or the list that answers PUBSUB NUMSUB.
             value = self._next_value()
             if value is NOTHING:
                 return lists
@@ -127,8 +123,8 @@ class Wires:
         except NoResp as error:
             raise self.commands.no_redis(error) from error
 
-    def next_message(self) -> object:
-        """The next value on the connection for messages that is no frame; NOTHING if none has come as a whole."""
+    def next_control_value(self) -> object:
+        """Return the value at which the scan for frames has stopped; NOTHING if it has not come as a whole."""
         try:
             value = self.messages.next_value()
         except NoResp as error:

@@ -52,7 +52,7 @@ class Chart:
     hover: Numbers | None = None
     """Values that the pointer shows: series, x, y, ends of an interval. None: the points of the drawing's lines."""
     x_places: Mapping[float, float] | None = None
-    """The place on the x axis of each x of `hover`, if it is not drawn at its value."""
+    """Where each x of `hover` is drawn, if not at its own value: an axis of categories numbers them."""
     cells: Mapping[str, Any] | None = None
     """The cells of a heat map, for the pointer."""
 
@@ -65,7 +65,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a chart: x in seconds since the first order, or in nines; y in the axis' unit."""
+    """A line of a chart: x in seconds since the first order, or in nines (3 for 99.9 %); y in the axis' unit."""
 
     x: Floats
     y: Floats
@@ -100,7 +100,7 @@ class EndLabel:
 
 
 def draw(axes: Axes, line: Line, *, text: str, colour: str) -> EndLabel:
-    """Draw the line: a level dashed, and with marks if it has too few points to be seen."""
+    """Draw a level as a dashed line, and another line with marks if it has fewer than 3 points. Return its label."""
     if line.is_level:
         y = float(line.y[0])
         axes.axhline(y, color=colour, linestyle="--", linewidth=1.3, gid=series_id("line", text))
@@ -173,7 +173,7 @@ def label_ends(axes: Axes, labels: list[EndLabel]) -> None:
         """Return the height of the line's end, as a share of the axes' height."""
         return float(share_of_axes.transform((right, label.y))[1])
 
-    # Sorting is stable, so of labels with equal heights, the one drawn first stands higher.
+    # Reversed, so that of labels with equal heights, the first one stands highest: sorting is stable.
     last_first = labels[::-1]
     upwards = sorted(last_first, key=height)
     heights = _spread([height(label) for label in upwards])

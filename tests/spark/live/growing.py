@@ -56,7 +56,7 @@ def _encoded(line: Record | str | bytes) -> bytes:
     return json.dumps(line).encode()
 
 
-def followed(spark: SparkSession, folder: Path) -> FollowedRun:
+def follow_to_end(spark: SparkSession, folder: Path) -> FollowedRun:
     """Follow the run until all of its spool is in the live table; return the follower, which is closed."""
     with FollowedRun(spark, folder) as run:
         run.catch_up()
@@ -72,7 +72,7 @@ def in_order(records: Iterable[Record]) -> list[Record]:
     return sorted(records, key=lambda record: record["wall_ns"])
 
 
-def countable(records: Iterable[Record]) -> Counter[str]:
+def record_counts(records: Iterable[Record]) -> Counter[str]:
     """Return how often each record is there; records are keyed by their text."""
     texts: Counter[str] = Counter()
     for record in records:
@@ -84,17 +84,17 @@ def countable(records: Iterable[Record]) -> Counter[str]:
     return texts
 
 
-def in_table(folder: Path) -> Counter[str]:
+def records_in_table(folder: Path) -> Counter[str]:
     """Return the records in the live table, as pyarrow reads the folder."""
     rows = ds.dataset(folder / "live" / "records", format="parquet").to_table().to_pylist()
-    return countable(_record_of(row) for row in rows if row["problem"] is None)
+    return record_counts(_record_of(row) for row in rows if row["problem"] is None)
 
 
-def in_table_by_spark(spark: SparkSession, folder: Path) -> Counter[str]:
+def records_in_table_by_spark(spark: SparkSession, folder: Path) -> Counter[str]:
     """Return the records in the live table, as Spark reads the folder."""
     good_rows = spark.read.parquet(f"file://{folder}/live/records").where("problem IS NULL")
     rows = good_rows.select(*TABLE_ORIGIN, "kind", *KINDS).collect()
-    return countable(_record_of(row.asDict(recursive=True)) for row in rows)
+    return record_counts(_record_of(row.asDict(recursive=True)) for row in rows)
 
 
 def _record_of(row: dict[str, Any]) -> Record:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from growing import GrowingRun, countable, followed, in_order, in_table
+from growing import GrowingRun, follow_to_end, in_order, record_counts, records_in_table
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from spark_runs import MadeUpRun
@@ -44,7 +44,7 @@ def begun(spark: SparkSession, tmp_path: Path) -> GrowingRun:
     """A run whose first file is in the live table; its follower has ended."""
     growing = GrowingRun(tmp_path / "run")
     growing.grow(RECORDS[:20])
-    followed(spark, growing.folder)
+    follow_to_end(spark, growing.folder)
     return growing
 
 
@@ -56,18 +56,18 @@ def test_the_error_for_a_damaged_live_folder_says_to_delete_it(spark: SparkSessi
     for error, damage in DAMAGE_BY_ERROR.items():
         damage(live)
         with pytest.raises(ForeignCheckpointError, match=rf"{error}.*delete that folder and look again"):
-            followed(spark, begun.folder)
+            follow_to_end(spark, begun.folder)
         shutil.rmtree(live)
         shutil.copytree(intact_copy, live)
     shutil.rmtree(live)
-    followed(spark, begun.folder)
-    assert in_table(begun.folder) == countable(RECORDS)
+    follow_to_end(spark, begun.folder)
+    assert records_in_table(begun.folder) == record_counts(RECORDS)
 
 
 def test_the_live_folder_of_a_moved_run_is_not_continued(spark: SparkSession, begun: GrowingRun) -> None:
     moved = begun.folder.rename(begun.folder.with_name("moved"))
     with pytest.raises(ForeignCheckpointError, match="begun in another place"):
-        followed(spark, moved)
+        follow_to_end(spark, moved)
 
 
 def test_a_run_has_one_follower_at_a_time(spark: SparkSession, begun: GrowingRun) -> None:
@@ -89,16 +89,19 @@ def test_a_full_disk_is_an_error_and_no_record_is_lost(
     with monkeypatch.context() as patch:
         patch.setattr("spark.live.table.write_rows", full)
         with pytest.raises(TablesUnwritableError, match="make room"):
-            followed(spark, begun.folder)
-    assert followed(spark, begun.folder).totals.records == len(RECORDS)
-    assert in_table(begun.folder) == countable(RECORDS)
+            follow_to_end(spark, begun.folder)
+    assert follow_to_end(spark, begun.folder).totals.records == len(RECORDS)
+    assert records_in_table(begun.folder) == record_counts(RECORDS)
 
 
 @pytest.mark.parametrize("killed_before", ["write_rows", "msgspec.json.encode", "the mark of Spark"])
 def test_a_kill_between_two_files_of_a_batch_loses_and_doubles_nothing(
     spark: SparkSession, begun: GrowingRun, monkeypatch: pytest.MonkeyPatch, killed_before: str
 ) -> None:
-    """A batch with records that are there already writes records, rows, and state, in this order."""
+    """A batch that contains known records writes four things, in this order.
+
+    They are the records, the rows (write_rows), the state (msgspec.json.encode), and the mark of Spark.
+    """
 
     def die(*_: object) -> None:
         raise ChildProcessError("killed")
@@ -116,10 +119,10 @@ def test_a_kill_between_two_files_of_a_batch_loses_and_doubles_nothing(
         else:
             patch.setattr(f"spark.live.table.{killed_before}", die)
         with pytest.raises(SparkJobError, match="killed"):
-            followed(spark, begun.folder)
-    totals = followed(spark, begun.folder).totals
+            follow_to_end(spark, begun.folder)
+    totals = follow_to_end(spark, begun.folder).totals
     assert (totals.records, totals.duplicates, totals.unread) == (len(RECORDS), 10, 1)
-    assert in_table(begun.folder) == countable(RECORDS)
+    assert records_in_table(begun.folder) == record_counts(RECORDS)
 
 
 def test_spark_calls_back_on_this_machine_alone(spark: SparkSession, begun: GrowingRun) -> None:

@@ -52,14 +52,18 @@ AFTER_RUN = record("throughput", reading(1, 9, 9.5), at_s=9.5)
 
 def summary_of(records: list[Record]) -> RecordsSummary:
     facts = []
-    ends = {}
+    closed_reporters = set()
+    reporter_count = 0
     for line in records:
         if line["kind"] in SMALL_KINDS:
             head = {name: line[name] for name in ("source", "kind", "wall_ns", "monotonic_ns")}
             facts.append({**line["payload"], **head})
         elif line["kind"] == "end":
-            ends[line["source"]] = line["payload"]["reporters"]
-    return RecordsSummary(records=len(records), facts=facts, ends=ends)
+            closed_reporters.add(line["source"])
+            reporter_count = line["payload"]["reporters"]
+    return RecordsSummary(
+        records=len(records), facts=facts, closed_reporters=closed_reporters, reporter_count=reporter_count
+    )
 
 
 def changed_rows(batches: list[list[Record]]) -> dict[int, dict[str, Any]]:

@@ -19,7 +19,16 @@ from pathlib import Path
 
 import psutil
 import pytest
-from growing import GrowingRun, Rows, countable, followed, in_order, in_table, in_table_by_spark, table
+from growing import (
+    GrowingRun,
+    Rows,
+    follow_to_end,
+    in_order,
+    record_counts,
+    records_in_table,
+    records_in_table_by_spark,
+    table,
+)
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun, Record
 
@@ -109,7 +118,7 @@ def follow_and_kill(feed: Feed, scratch: Path, chance: random.Random, kills_jvm:
         for _ in range(chance.randint(1, 3)):
             batches += 1
             until(lambda batches=batches: follower.batches >= batches, "the next batch")
-            assert in_table(feed.growing.folder) <= countable(feed.added)
+            assert records_in_table(feed.growing.folder) <= record_counts(feed.added)
             feed.add_file()
         if during_write:
             until(lambda: follower.is_writing, "a write", poll_s=0.0)
@@ -136,7 +145,7 @@ def scratch(tmp_path: Path) -> Iterator[Path]:
 def undisturbed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Rows:
     """The live table that a follower makes which nobody kills."""
     growing = GrowingRun(tmp_path_factory.mktemp("undisturbed") / "run").grow_in(RECORDS, 1)
-    followed(spark, growing.folder)
+    follow_to_end(spark, growing.folder)
     return table(growing.folder)
 
 
@@ -144,11 +153,11 @@ def assert_whole_at_the_end(spark: SparkSession, feed: Feed, undisturbed: Rows) 
     """Follow the rest of the spool, and assert that every record is in the table once."""
     feed.add_rest()
     folder = feed.growing.folder
-    followed(spark, folder)
+    follow_to_end(spark, folder)
     assert table(folder) == undisturbed
     assert read_rows([LiveFolder(folder).files_of_hour(0)[1]]) == undisturbed
-    assert in_table(folder) == countable(RECORDS)
-    assert in_table_by_spark(spark, folder) == countable(RECORDS)
+    assert records_in_table(folder) == record_counts(RECORDS)
+    assert records_in_table_by_spark(spark, folder) == record_counts(RECORDS)
 
 
 def test_kills_of_driver_and_jvm_lose_and_double_nothing(

@@ -12,7 +12,16 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from growing import GrowingRun, countable, followed, in_order, in_table, in_table_by_spark, parts_of, table
+from growing import (
+    GrowingRun,
+    follow_to_end,
+    in_order,
+    parts_of,
+    record_counts,
+    records_in_table,
+    records_in_table_by_spark,
+    table,
+)
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun, completion_payload, record
 
@@ -32,7 +41,7 @@ pytestmark = pytest.mark.jvm
 
 
 def test_the_live_table_of_a_run_is_its_table_of_seconds(spark: SparkSession, analysed: Analysed) -> None:
-    run = followed(spark, analysed.folder)
+    run = follow_to_end(spark, analysed.folder)
     rows = table(analysed.folder)
     assert list(rows) == [row["second"] for row in analysed.seconds]
     for row in analysed.seconds:
@@ -82,19 +91,19 @@ def test_repeated_records_are_counted_and_late_records_are_merged(spark: SparkSe
         assert run.totals.duplicates == 4
     assert table(growing.folder)[0]["due_count"] == 201
     assert table(growing.folder)[0]["due_max_us"] == 1e6
-    expected = countable([*records, also_late])
-    assert in_table(growing.folder) == expected
-    assert in_table_by_spark(spark, growing.folder) == expected
+    expected = record_counts([*records, also_late])
+    assert records_in_table(growing.folder) == expected
+    assert records_in_table_by_spark(spark, growing.folder) == expected
 
 
 def test_several_followers_in_turn_make_the_table_of_one(spark: SparkSession, tmp_path: Path) -> None:
     records = in_order(MadeUpRun(seconds=3, orders_per_s=200).records)
     undisturbed = GrowingRun(tmp_path / "undisturbed").grow_in(records, 1)
-    followed(spark, undisturbed.folder)
+    follow_to_end(spark, undisturbed.folder)
     growing = GrowingRun(tmp_path / "growing")
     for part in parts_of(records, 3):
         growing.grow(part)
-        run = followed(spark, growing.folder)
+        run = follow_to_end(spark, growing.folder)
     assert table(growing.folder) == table(undisturbed.folder)
     assert run.totals.records == len(records)
     assert len(list((growing.folder / "live" / "records").iterdir())) == 1
@@ -107,11 +116,11 @@ def test_unreadable_lines_are_counted_by_problem_with_an_example(spark: SparkSes
     growing = GrowingRun(tmp_path / "run")
     growing.grow([*records, "no JSON", "no JSON", half_a_record, of_other_schema, b"\xff\xfe\x00"])
     (growing.folder / "spool" / "000002.jsonl").write_bytes(b"")
-    run = followed(spark, growing.folder)
+    run = follow_to_end(spark, growing.folder)
     assert run.totals.unread == 5
     assert {problem: lines for problem, (lines, _) in run.totals.problems.items()} == {NO_RECORD: 4, UNKNOWN_SCHEMA: 1}
     assert all(example.startswith("000001.jsonl: ") for _, example in run.totals.problems.values())
-    assert in_table(growing.folder) == countable(records)
+    assert records_in_table(growing.folder) == record_counts(records)
 
 
 @pytest.mark.parametrize("experiment", ["alone", "a [1] trial in köln & x+y"])
@@ -182,7 +191,7 @@ def test_a_day_of_small_batches_leaves_few_files(
         assert next_follower.totals == live.totals
         assert next_follower.rows == live.rows
     assert table(in_batches.run) == table(at_once.run)
-    assert in_table(in_batches.run) == countable(records)
+    assert records_in_table(in_batches.run) == record_counts(records)
     assert len(records) > 400
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from growing import followed, table
+from growing import follow_to_end, table
 from pyspark.sql import SparkSession
 from spark_runs import CORES, METERS, MadeUpRun, reading
 from spark_tables import Row, summary_of
@@ -64,7 +64,7 @@ def test_orders_rates_meters_and_cores_of_all_pairs_add_up(summed: tuple[Row, li
 def test_the_live_table_is_the_table_of_seconds(
     spark: SparkSession, folder: Path, summed: tuple[Row, list[Row]]
 ) -> None:
-    run, rows = followed(spark, folder), table(folder)
+    run, rows = follow_to_end(spark, folder), table(folder)
     assert run.is_closed
     for row in summed[1]:
         for name in (RATE, *MEASURED):

@@ -92,7 +92,7 @@ def test_answers_go_to_the_queues_that_their_requests_name(
 ) -> None:
     returns = ReturnAddresses()
     batch = FrameBatch()
-    scanner = Scanner(CHANNEL, FRAME_MAX, returns=returns)
+    scanner = Scanner(CHANNEL, FRAME_MAX, return_addresses=returns)
     for tag, (properties, body) in enumerate(requests, start=1):
         data = np.frombuffer(delivered(properties, body, tag), np.uint8)
         stop, _, _ = scanner.scan(data, 0, len(data), batch)
@@ -123,7 +123,7 @@ def test_a_request_that_was_dropped_has_no_answer() -> None:
     returns = ReturnAddresses()
     batch = FrameBatch()
     out = np.zeros(1 << 16, np.uint8)
-    scanner = Scanner(CHANNEL, FRAME_MAX, returns=returns)
+    scanner = Scanner(CHANNEL, FRAME_MAX, return_addresses=returns)
     for tag, name in enumerate("abc", start=1):
         data = np.frombuffer(delivered(pika.BasicProperties(reply_to=name), b"", tag), np.uint8)
         scanner.scan(data, 0, len(data), batch)
@@ -142,7 +142,7 @@ def test_properties_are_never_read_beyond_their_end(properties: bytes) -> None:
 def test_a_server_receives_only_as_many_requests_as_it_has_addresses_for() -> None:
     returns = ReturnAddresses(capacity=2)
     batch = FrameBatch()
-    scanner = Scanner(CHANNEL, FRAME_MAX, returns=returns)
+    scanner = Scanner(CHANNEL, FRAME_MAX, return_addresses=returns)
     requests = [delivered(pika.BasicProperties(), b"x", tag) for tag in (1, 2, 3)]
     data = np.frombuffer(b"".join(requests), np.uint8)
     stop, consumed, _ = scanner.scan(data, 0, len(data), batch)

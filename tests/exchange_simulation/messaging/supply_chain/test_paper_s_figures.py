@@ -1,4 +1,4 @@
-"""The page draws the paper's figures: a line for each group, for each kind of location, with its mix beside ours."""
+"""The page draws the paper's figures, one line a group or a kind of location, with the paper's mix beside ours."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GROUPS = {"group a", "group b", "group c", "group d"}
 
 
 def row(topology: str, base: int) -> dict[str, Any]:
-    """A cell whose groups have the paper's shares of messages, and as many messages/s as this share times the base."""
+    """A cell whose groups have the paper's shares of messages; a group's messages/s is its share times the base."""
     values: dict[str, float] = {}
     for kind in ("SM", "DC", "SP", "HQ"):
         values[f"{kind}_locations"] = base
