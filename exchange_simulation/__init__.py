@@ -82,7 +82,7 @@ __all__ = [
 ]
 
 API_MODULES = ("market", "outcomes", "stored_outcomes", "measuring")
-"""The modules that define the names of `__all__`, the quickest to import first."""
+"""The modules that define or import the names of `__all__`, the quickest to import first."""
 
 
 def __getattr__(name: str) -> Any:
@@ -91,6 +91,7 @@ def __getattr__(name: str) -> Any:
     The `exchange` command is part of this package. It would start a second later if the package imported all of this.
     """
     if name in __all__:
+        # This chooses the folder of compiled kernels, so it comes before the modules below, which import numba.
         import_module(f"{__name__}.launching.kernel_cache").settle_kernel_cache()
         for module_name in API_MODULES:
             module = import_module(f"{__name__}.{module_name}")

@@ -29,7 +29,7 @@ def load_with_messages(links: Links, patterns: Iterable[Pattern]) -> None:
         _open(links, pattern)
 
 
-def load_at_no_broker(scheme: str, patterns: Iterable[Pattern]) -> None:
+def load_by_failed_connect(scheme: str, patterns: Iterable[Pattern]) -> None:
     """Load the kernels by connecting where nobody listens, since this process cannot reach the roles' broker."""
     source = MessageSource(WARM_SIZE)
     source.fill(1, time.monotonic_ns())

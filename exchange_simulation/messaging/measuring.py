@@ -95,10 +95,10 @@ class Launcher:
             elsewhere = self._setup.hosts.start(role, self._patience_s)
             if elsewhere:
                 return elsewhere
-        settle = partial(self._setup.settle, role)
+        enter_host = partial(self._setup.enter_host, role)
         if self._in_threads:
-            return start_thread(role, self._patience_s, settle)
-        return fork(role, self._patience_s, self._setup.group, settle)
+            return start_thread(role, self._patience_s, enter_host)
+        return fork(role, self._patience_s, self._setup.group, enter_host)
 
     def play(self, on_start: Callable[[], None], on_end: Callable[[], None], on_count: OnCount) -> CellOutcome:
         """Start all roles once they are ready, and follow them until each has a result.
@@ -212,12 +212,12 @@ class Launcher:
         with interruptible():
             readable = wait(list(members_by_source), max(longest_s, 0))
         for source in readable:
-            members_by_source[source].read()
+            members_by_source[source].receive()
 
     def _word(self, name: str) -> tuple[Any, ...]:
         """Return a role's next word. RoleLost, UserError."""
         try:
-            word = self._members[name].hear()
+            word = self._members[name].next_word()
         except EOFError as error:
             raise RoleLost(f"the {name} {self._members[name].how_it_ended()}") from error
         match word:

@@ -33,7 +33,7 @@ from typing import Any, NoReturn, TypeAlias
 from exchange.results import ResourceUsage
 from exchange_simulation.launching.errors import sentence
 from exchange_simulation.messaging.roles import Role, open_links
-from exchange_simulation.messaging.session import TICK_AMONG_DOZENS_NS, Session
+from exchange_simulation.messaging.session import LONGEST_TICK_NS, Session
 from transports.base import BadAddress, CannotListen, Link, TransportError
 
 PipeEnd: TypeAlias = "Connection[Any, Any]"
@@ -41,11 +41,14 @@ END_S = 3.0
 """The longest time that a role may take to close."""
 
 
-def play(role: Role, launcher: PipeEnd, patience_s: float, in_thread: bool, settle: Callable[[], None]) -> None:
-    """Call `settle`, and play a role from start to end. Never raises: errors go to the launcher as messages."""
+def play(role: Role, launcher: PipeEnd, patience_s: float, in_thread: bool, enter_host: Callable[[], None]) -> None:
+    """Call `enter_host`, and play a role from start to end. Never raises: errors go to the launcher as messages.
+
+    `enter_host` moves the process, or the thread, to the host and the processor of its role.
+    """
     with contextlib.suppress(EOFError, OSError):  # the launcher is gone
         try:
-            settle()
+            enter_host()
             _play(role, launcher, patience_s, in_thread)
         except (TransportError, OSError) as error:
             launcher.send(("failed", sentence(error), isinstance(error, BadAddress | CannotListen)))
@@ -83,7 +86,7 @@ def _linger(links: list[Link], launcher: PipeEnd) -> None:
         for link in links:
             with contextlib.suppress(TransportError):
                 link.wait(time.monotonic_ns(), readable=False)
-        pause_ns = min(2 * pause_ns, TICK_AMONG_DOZENS_NS)
+        pause_ns = min(2 * pause_ns, LONGEST_TICK_NS)
 
 
 @dataclass
@@ -92,21 +95,21 @@ class Piped:
 
     pipe: PipeEnd
     words: deque[tuple[Any, ...]] = field(default_factory=deque, init=False)
-    """The words that were read and not heard yet."""
+    """Words that `receive` took from the pipe and `next_word` has not returned yet."""
     has_ended: bool = field(default=False, init=False)
 
     @property
     def source(self) -> PipeEnd:
-        """What `multiprocessing.connection.wait` waits for before `read`."""
+        """What `multiprocessing.connection.wait` waits for before `receive`."""
         return self.pipe
 
     @property
     def has_words(self) -> bool:
-        """True if `hear` returns, or raises, at once."""
+        """True if `next_word` has a word to return, or the role has ended."""
         return bool(self.words) or self.has_ended
 
-    def read(self) -> None:
-        """Read the role's next word from the pipe."""
+    def receive(self) -> None:
+        """Wait for the role's next word on the pipe, and add it to `words`; note if the role has ended instead."""
         try:
             self.words.append(self.pipe.recv())
         except (EOFError, OSError):
@@ -116,8 +119,8 @@ class Piped:
         """Send the role a word. OSError if it has ended."""
         self.pipe.send((word,))
 
-    def hear(self) -> tuple[Any, ...]:
-        """Return the role's next word. EOFError if it has ended."""
+    def next_word(self) -> tuple[Any, ...]:
+        """Return the next of `words`. Call it only if `has_words`. EOFError if none is left: the role has ended."""
         if not self.words:
             raise EOFError
         return self.words.popleft()
@@ -156,17 +159,17 @@ def _await_closing(pipe: PipeEnd) -> None:
             pipe.recv()
 
 
-def fork(role: Role, patience_s: float, group: int, settle: Callable[[], None]) -> Forked:
-    """Start a role as a process of a process group. The process first calls `settle`, which moves it to its host."""
+def fork(role: Role, patience_s: float, group: int, enter_host: Callable[[], None]) -> Forked:
+    """Start a role as a process of a process group. The process first calls `enter_host`, as `play` has it."""
     ours, theirs = Pipe()
     pid = os.fork()
     if pid == 0:
-        _run_fork(role, theirs, patience_s, group, settle)
+        _run_fork(role, theirs, patience_s, group, enter_host)
     theirs.close()
     return Forked(ours, pid)
 
 
-def _run_fork(role: Role, pipe: PipeEnd, patience_s: float, group: int, settle: Callable[[], None]) -> NoReturn:
+def _run_fork(role: Role, pipe: PipeEnd, patience_s: float, group: int, enter_host: Callable[[], None]) -> NoReturn:
     """What a forked process does: it plays the role, and ends."""
     code = 1
     try:
@@ -174,7 +177,7 @@ def _run_fork(role: Role, pipe: PipeEnd, patience_s: float, group: int, settle: 
             signal.signal(number, signal.SIG_DFL)
         os.setpgid(0, group)
         _close_all_except(pipe.fileno())
-        play(role, pipe, patience_s, False, settle)
+        play(role, pipe, patience_s, False, enter_host)
         code = 0
     finally:
         os._exit(code)
@@ -191,7 +194,10 @@ def _close_all_except(descriptor: int) -> None:
 
 
 def _open_descriptors() -> Iterable[int]:
-    """The open descriptors; all that could be open where /proc is hidden, to which /dev/fd is a link under Linux."""
+    """Return the open descriptors. If they cannot be listed, return every number that could be open.
+
+    Under Linux, /dev/fd is a link into /proc, which may be hidden.
+    """
     try:
         return [int(name) for name in os.listdir("/dev/fd")]
     except OSError:
@@ -214,13 +220,13 @@ class Threaded(Piped):
         self.thread.join(END_S)
 
 
-def start_thread(role: Role, patience_s: float, settle: Callable[[], None]) -> Threaded:
-    """Start a role as a thread, which first calls `settle`."""
+def start_thread(role: Role, patience_s: float, enter_host: Callable[[], None]) -> Threaded:
+    """Start a role as a thread, which first calls `enter_host`, as `play` has it."""
     ours, theirs = Pipe()
 
     def run_thread() -> None:
         with contextlib.closing(theirs):
-            play(role, theirs, patience_s, True, settle)
+            play(role, theirs, patience_s, True, enter_host)
 
     thread = threading.Thread(target=run_thread, daemon=True)
     thread.start()

@@ -17,7 +17,7 @@ OPEN_NS = 20_000_000_000
 """The longest time that a link may take to open, and that subscribers may take to come."""
 TICK_NS = 50_000_000
 """Interval at which a waiting role looks at the pipe from its launcher, and whether it has waited too long."""
-TICK_AMONG_DOZENS_NS = 250_000_000
+LONGEST_TICK_NS = 250_000_000
 """The same interval for a role among dozens: frequent looks of all roles would take the processors from a broker."""
 
 
@@ -44,7 +44,7 @@ class Session:
         self.links = links
         self.clock_ahead_ns = clock_ahead_ns
         self._until_stopped = until_stopped
-        self._tick_ns = TICK_AMONG_DOZENS_NS if until_stopped else TICK_NS
+        self._tick_ns = LONGEST_TICK_NS if until_stopped else TICK_NS
         self._launcher = launcher
         self._patience_ns = int(patience_s * 1e9)
         self._give_up_ns = 0

@@ -43,7 +43,7 @@ from exchange_simulation.messaging import round_trips
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell
 from exchange_simulation.messaging.flow import ceiling_per_s
-from exchange_simulation.messaging.kernel_loading import load_at_no_broker, load_with_messages
+from exchange_simulation.messaging.kernel_loading import load_by_failed_connect, load_with_messages
 from exchange_simulation.messaging.point import LOCAL, Settings, brokers_of, in_each_network, networks_of, size_in_words
 from exchange_simulation.messaging.roles import CONSUMER, HOSTS, PUBLISHER, Links, Role, check_descriptors
 from transports.base import Pattern
@@ -350,12 +350,12 @@ class Setup:
         """Load the kernels of the transport's links, by sending messages where that is possible."""
         is_broker_elsewhere = self.network is not None or self.hosts is not None
         if is_broker_elsewhere and has_broker(transport):
-            load_at_no_broker(scheme_of(transport), self._patterns[transport])
+            load_by_failed_connect(scheme_of(transport), self._patterns[transport])
             return
         with self.links(transport, is_local=True) as links:
             load_with_messages(links, self._patterns[transport])
 
-    def settle(self, role: Role) -> None:
+    def enter_host(self, role: Role) -> None:
         """Move this process, or thread, to the host and the processor of the role that it plays."""
         host = PUBLISHER if role.begins else CONSUMER
         if self.network is not None:

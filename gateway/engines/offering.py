@@ -43,7 +43,11 @@ class DividedOffering(Offering):
         self._engines_of_batch = self._choice.engines_of(first_id, count)
 
     def _send(self, first: int) -> int:
-        """Give the batch's frames from `first` on to their sessions; none while orders wait for room on a link."""
+        """Give the batch's frames from `first` on to their sessions; none while orders wait for room on a link.
+
+        Returns the first frame that no session took: `first`, or the number of frames. Frames for which a link has no
+        room wait in their session.
+        """
         sessions = self._link.sessions
         for session in sessions:
             session.send_waiting()
@@ -55,6 +59,11 @@ class DividedOffering(Offering):
         return self._batch.count
 
     def _refill_ahead(self, wanted: int) -> int:
+        """Prepare orders anew if too few are left, and note their engines. Returns how many are prepared now.
+
+        The orders *ahead* are those that Offering has prepared in `_ahead` for compiled turns: the ids after
+        `_ahead_after`, up to `_ahead_until`.
+        """
         left = super()._refill_ahead(wanted)
         first_id = self._ahead_after + 1
         if first_id != self._first_id_ahead:

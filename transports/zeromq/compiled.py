@@ -136,9 +136,12 @@ def _sleep(
     pollfds: Longs,
     timespec: Longs,
 ) -> bool:
-    """Sleep, unless an event in `wanted` is there; True if there is news of a descriptor after the first."""
-    is_there = _events(handle, value, size) & wanted != 0
-    if is_there:
+    """Sleep, unless an event in `wanted` is there; returns whether a watched descriptor ended the sleep.
+
+    `pollfds[0]` is the socket's own descriptor; the watched descriptors follow.
+    """
+    wanted_event_is_there = (_events(handle, value, size) & wanted) != 0
+    if wanted_event_is_there:
         return False
     return poll(pollfds, timespec, until_ns) == OTHERS
 
@@ -161,7 +164,7 @@ _DESCRIPTORS = 8
 
 
 @njit(inline="always")
-def _noted(numbers: Longs, received: tuple[int, int, int]) -> int:
+def _count_after_noting(numbers: Longs, received: tuple[int, int, int]) -> int:
     """Note frames dropped and an error for Python; returns the batch's new count."""
     count, dropped, error = received
     if dropped or error:
@@ -173,14 +176,16 @@ def _noted(numbers: Longs, received: tuple[int, int, int]) -> int:
 
 @lendable(RECEIVE)
 def _lent_receive(numbers: Longs, _memory: Bytes, buffer: Bytes, offsets: Longs, count: int, largest: int) -> int:
-    return _noted(numbers, _receive_frames(numbers[_IN], buffer, offsets, count, largest))
+    received = _receive_frames(numbers[_IN], buffer, offsets, count, largest)
+    return _count_after_noting(numbers, received)
 
 
 @lendable(RECEIVE)
 def _lent_receive_one(numbers: Longs, _memory: Bytes, buffer: Bytes, offsets: Longs, count: int, largest: int) -> int:
     """Block for one frame, as a C program does: fewer system calls than receiving, sleeping and receiving again."""
-    offsets_of_one = offsets[: count + 2]
-    return _noted(numbers, _receive_frames(numbers[_IN], buffer, offsets_of_one, count, largest, _WAIT))
+    offsets_of_one = offsets[: count + 2]  # room for one frame more, so `_receive_frames` ends after that frame
+    received = _receive_frames(numbers[_IN], buffer, offsets_of_one, count, largest, _WAIT)
+    return _count_after_noting(numbers, received)
 
 
 @lendable(SEND)
@@ -209,8 +214,8 @@ class Kernels(NamedTuple):
 
     send: Callable[..., tuple[int, int]]
     receive: Callable[..., tuple[int, int, int]]
-    more_to_send: tuple[Any, ...] = ()
-    more_to_receive: tuple[Any, ...] = ()
+    extra_send_arguments: tuple[Any, ...] = ()
+    extra_receive_arguments: tuple[Any, ...] = ()
 
 
 class CompiledCalls(PlainCalls):
@@ -232,7 +237,7 @@ class CompiledCalls(PlainCalls):
 
     def _warm(self) -> None:
         """Compile the kernels, or load them from disk, so that nothing compiles once frames flow."""
-        no_room = FrameBatch(0, 1, 1)
+        no_room = FrameBatch(capacity_frames=0, capacity_bytes=1, largest_frame=1)
         self.send(no_room, 0)
         self.receive(no_room)
         self.events()
@@ -245,14 +250,16 @@ class CompiledCalls(PlainCalls):
 
     def send(self, batch: FrameBatch, first: int) -> int:
         kernels = self._kernels
-        taken, error = kernels.send(self.handle, batch.buffer, batch.offsets, first, batch.count, *kernels.more_to_send)
+        taken, error = kernels.send(
+            self.handle, batch.buffer, batch.offsets, first, batch.count, *kernels.extra_send_arguments
+        )
         self.check(error)
         return int(taken)
 
     def receive(self, batch: FrameBatch) -> int:
         kernels = self._kernels
         count, dropped, error = kernels.receive(
-            self.handle, batch.buffer, batch.offsets, batch.count, batch.largest_frame, *kernels.more_to_receive
+            self.handle, batch.buffer, batch.offsets, batch.count, batch.largest_frame, *kernels.extra_receive_arguments
         )
         batch.count = int(count)
         self.check(error)
@@ -267,23 +274,26 @@ class CompiledCalls(PlainCalls):
         return bool(_sleep(self.handle, wanted, until_ns, self._value, self._size, self._pollfds, self._timespec))
 
     def lend(self, outbound: CompiledCalls, settle: Callable[[], None]) -> Lent:
-        """The calls to lend, which send through `outbound`; `take_work_left_by` says what they leave for Python."""
+        """Return the kernels that compiled code calls in place of this socket's methods.
+
+        They send through `outbound`. `read_and_reset_notices` reads what they leave for Python.
+        """
         numbers = np.concatenate([np.zeros(_DESCRIPTORS, np.int64), self._pollfds])
         numbers[_IN] = self.handle
         numbers[_OUT] = outbound.handle
         return Lent(
-            _lent_receive,
-            _lent_send,
-            _lent_sleep,
-            numbers,
-            NO_MEMORY,
-            settle,
-            _lent_receive_one,
-            numbers[_DESCRIPTORS:],
+            receive=_lent_receive,
+            send=_lent_send,
+            sleep=_lent_sleep,
+            numbers=numbers,
+            memory=NO_MEMORY,
+            settle=settle,
+            receive_one=_lent_receive_one,
+            pollfds=numbers[_DESCRIPTORS:],
         )
 
 
-def take_work_left_by(lent: Lent) -> tuple[int, bool]:
+def read_and_reset_notices(lent: Lent) -> tuple[int, bool]:
     """Return what lent calls left for Python, and reset it: (frames dropped, whether a watched descriptor woke them).
 
     ZMQError if a call failed.

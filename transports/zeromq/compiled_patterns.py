@@ -59,8 +59,8 @@ def topic_calls(socket: Socket, watched: list[int], prefix: bytes) -> CompiledCa
     kernels = Kernels(
         send=_send_keyed,
         receive=_receive_keyed,
-        more_to_send=(scratch, len(prefix)),
-        more_to_receive=(scratch,),
+        extra_send_arguments=(scratch, len(prefix)),
+        extra_receive_arguments=(scratch,),
     )
     return CompiledCalls(socket, watched, kernels)
 
@@ -126,5 +126,7 @@ def answer_calls(socket: Socket, watched: list[int]) -> CompiledCalls:
     """A ROUTER's calls: each answer goes to the sender of its request."""
     returns = ReturnAddresses()
     senders = (returns.addresses, returns.lengths, returns.counts)
-    kernels = Kernels(send=_send_answers, receive=_receive_requests, more_to_send=senders, more_to_receive=senders)
+    kernels = Kernels(
+        send=_send_answers, receive=_receive_requests, extra_send_arguments=senders, extra_receive_arguments=senders
+    )
     return CompiledCalls(socket, watched, kernels)

@@ -162,10 +162,10 @@ class ZeroMqLink(Link):
 
     def _settle(self) -> None:
         """Do what lent calls left to Python; see Lent.settle."""
-        from transports.zeromq.compiled import take_work_left_by
+        from transports.zeromq.compiled import read_and_reset_notices
 
         assert self._lent is not None
-        dropped, woken = take_work_left_by(self._lent)
+        dropped, woken = read_and_reset_notices(self._lent)
         self.junk += dropped
         if woken:
             self._serve()

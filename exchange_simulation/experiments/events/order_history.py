@@ -54,17 +54,17 @@ def _follow(
 ) -> None:
     """Keep `resting` up to date, the lots that rest of each order by place; note the lots that each message cancels.
 
-    A trade has a message for the resting order, and a message a price level for the incoming order: both lose the lots.
-    A replace takes out what rests of its order, and brings in the order anew.
+    A trade has one message for each resting order, and one for the incoming order at each price level. Each message
+    takes its lots off its order. A replace takes out what rests of its order, and brings in the order anew.
     """
-    numbers = (1 << number_bits) - 1
+    number_mask = (1 << number_bits) - 1
     at = 0
     for i in range(len(kinds)):
         kind = kinds[i]
         is_request = kind in (KIND_OF_CANCEL, KIND_OF_REPLACE)
         place = named_places[i] if is_request else places[i]
         is_rejected = at < ends[i] and answers[at] == REJECTION
-        if not is_rejected:
+        if not is_rejected:  # `place` is no NO_PLACE here: the engine rejects a request that names an unknown order
             if kind == KIND_OF_REPLACE:
                 cancelled[i] = resting[place]
             if kind != KIND_OF_CANCEL:
@@ -72,7 +72,7 @@ def _follow(
         while at < ends[i]:
             if answers[at] == TRADE:
                 order_id = signed(_trade_id(answers, at))
-                traded = first_places[order_id >> number_bits] + (order_id & numbers) - 1
+                traded = first_places[order_id >> number_bits] + (order_id & number_mask) - 1
                 resting[traded] -= signed(_trade_volume(answers, at))
             elif answers[at] == CANCELLED:
                 cancelled[i] = signed(_cancelled_volume(answers, at))
@@ -114,8 +114,9 @@ class OrderHistory:
         is beyond those of its gateway.
         """
         places = self.places_of(block.id)
-        if (places == NO_PLACE).any():
-            raise ValueError("it has a message of an unknown number")
+        unknown_ids = block.id[places == NO_PLACE]
+        if len(unknown_ids):
+            raise ValueError(f"a message has the id {unknown_ids[0]}, but its gateway has no message of that number")
         is_request = (block.kind == KIND_OF_CANCEL) | (block.kind == KIND_OF_REPLACE)
         self._sides[places[~is_request]] = block.side[~is_request]
         self._instruments[places[~is_request]] = block.instrument[~is_request]
@@ -134,6 +135,8 @@ class OrderHistory:
             self._resting,
             cancelled,
         )
+        # The engine rejects a request that names a later message, or another gateway's: such a request has no side.
+        # `_sides` has the later messages of this block already. `_follow` sees the rejections themselves.
         gateways, numbers = self._divided(block.id)
         gateways_of_named, numbers_of_named = self._divided(block.order_id)
         is_earlier = (named_places != NO_PLACE) & (gateways == gateways_of_named) & (numbers_of_named < numbers)

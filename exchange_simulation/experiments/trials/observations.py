@@ -22,7 +22,7 @@ from exchange_simulation.experiments.trials.plan import WARM_UP, TrialPlan, Tria
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import new_run_folder, read_own_file
 from exchange_simulation.launching.metrics import Metric
-from exchange_simulation.launching.record.status import is_gateways_own
+from exchange_simulation.launching.record.status import is_gateway_lag_only
 from exchange_simulation.repeats.judging import MOST_SATURATED
 from exchange_simulation.repeats.noise_rule import RedoRule
 
@@ -83,7 +83,7 @@ def is_valid(record: Record) -> bool:
 
 def is_delayed(record: Record) -> bool:
     """Return True for a saturated run in which only the gateway was late. The transport is not to blame for that."""
-    return record["status"] == "saturated" and bool(record["reasons"]) and is_gateways_own(record["reasons"])
+    return record["status"] == "saturated" and bool(record["reasons"]) and is_gateway_lag_only(record["reasons"])
 
 
 def _record_of(folder: Path) -> Record:

@@ -11,7 +11,10 @@ from exchange_simulation.reports.formats.ratios import interval_in_words, ratio_
 
 
 def hurts_or_helps(finding: Finding) -> str:
-    """Return the sentence about Nagle's algorithm on, compared with off, if they differ. The ratio is off over on.
+    """Return the sentence about Nagle's algorithm on, compared with off, if they differ.
+
+    `finding.first` is off, and `finding.second` is on. The ratio is the time with off over the time with on, so below 1
+    Nagle's algorithm makes the exchange slower.
 
     For example: Nagle on hurts: 9.3 times slower (8.1..10.2), in 8 of 8 repeats
     """
@@ -42,10 +45,13 @@ class Study:
     """True if --json prints one row for each arm instead of the whole record."""
     compares_with_first: bool = False
     """True if each contender is compared with the first only, and not with every other contender."""
-    differ: FindingSentence = differ
+    sentence_if_different: FindingSentence = differ
+    """Makes the sentence of two arms that differ."""
 
 
 COMPARE = Study(name="compare", metrics=COMPARISON_METRICS)
-NAGLE = Study(name="nagle", metrics=NAGLE_METRICS, block="block", compares_with_first=True, differ=hurts_or_helps)
+NAGLE = Study(
+    name="nagle", metrics=NAGLE_METRICS, block="block", compares_with_first=True, sentence_if_different=hurts_or_helps
+)
 SWEEP = Study(name="sweep", metrics=COMPARISON_METRICS, block="block", rows_as_json=True)
 STUDIES = {study.name: study for study in (COMPARE, NAGLE, SWEEP)}

@@ -78,7 +78,7 @@ def unreachable(plan: TrialPlan) -> str | None:
 def judge_all(plan: TrialPlan, observed: dict[str, Observations]) -> list[PairVerdict]:
     """Return a verdict for every planned row, in the order of the rows."""
     pairs = [_pair(row.metric, observed[row.first], observed[row.second], plan) for row in planned_rows(plan)]
-    return judge_together(pairs, alpha_of(plan), plan.seed, plan.study.differ)
+    return judge_together(pairs, alpha_of(plan), plan.seed, plan.study.sentence_if_different)
 
 
 def _side(metric: Metric, arm: Observations, plan: TrialPlan) -> ComparedSide:

@@ -45,7 +45,8 @@ def judge(
 def _with_order_counts(outcome: RunOutcome, reasons: list[str]) -> list[str]:
     """Put the numbers of orders before the reasons, if orders without a known answer were sent.
 
-    The numbers of a gateway that left no result are lower bounds; they always come first.
+    The numbers of a gateway that left no result are lower bounds. With such a gateway, the numbers are given even if no
+    order is known to lack an answer.
     """
     counts_of_run = counts(outcome)
     sent = counts_of_run.get("orders_sent", 0)
@@ -61,12 +62,12 @@ def _reasons_for_partial(outcome: RunOutcome) -> Iterator[str]:
     """Yield the failures, the components without a result, and the reasons of components that were stopped."""
     yield from outcome.failures
     for name in outcome.missing:
-        counts_end = ""
+        note_on_counts = ""
         if role_of(name) == "gateway" and instance_of(name) in outcome.streams:
-            counts_end = "; its counts end with its recorded streams"
+            note_on_counts = "; its counts end with its recorded streams"
         elif role_of(name) == "gateway" and instance_of(name) in outcome.traffic:
-            counts_end = "; its counts end with the last second that it reported"
-        yield f"the {name} left no result{counts_end}"
+            note_on_counts = "; its counts end with the last second that it reported"
+        yield f"the {name} left no result{note_on_counts}"
     for name, result in outcome.results.items():
         if result.stopped:
             yield f"{name}: {result.stopped}"
@@ -184,11 +185,16 @@ def _statistics_differences(outcome: RunOutcome, instance: int) -> Iterator[str]
     sent += sum(outcome.engines[engine].statistics_sent for engine in lineup.engine_numbers)
     if sent != reporter.announced:
         yield f"{prefix}statistics differ: {sent} messages sent, {reporter.announced} announced"
-    if reporter.received != reporter.announced or not reporter.checksums_agree:
+    if reporter.received != reporter.announced:
         yield f"{prefix}statistics differ: {reporter.announced} messages sent, {reporter.received} received"
+    elif not reporter.checksums_agree:
+        yield (
+            f"{prefix}statistics differ: {reporter.announced} messages sent and received, but the checksum of those "
+            f"sent is another than that of those received"
+        )
     sampled = sum(outcome.gateways[number].samples for number in lineup.gateway_numbers)
     if reporter.samples != sampled:
-        yield f"{prefix}{sampled} orders were sampled, {reporter.samples} pairs arrived"
+        yield f"{prefix}{sampled} orders were sampled, {reporter.samples} complete samples arrived"
 
 
 def sockets_differ(sockets_of: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:
@@ -202,18 +208,33 @@ def sockets_differ(sockets_of: Mapping[str, Sequence[Mapping[str, Any]]]) -> Ite
 
 
 def _end_differences(gateway: GatewayResult | SessionAtEngine, engine: EngineResult) -> Iterator[str]:
-    """Yield a reason if the counts in an end's last message differ from the counts of the other end."""
-    for end, message, facts in (
-        ("gateway", engine.gateway_said, {"sent": engine.orders}),
-        ("engine", gateway.engine_said, {"sent": gateway.answers, "received": gateway.orders}),
-    ):
-        if message is None:
-            yield f"the {end}'s end never came"
-            continue
-        for verb, counted_by_other_end in facts.items():  # the verb is `sent` or `received`
-            announced = StreamCounts(messages=message[verb], checksum=f"{message[verb + '_checksum']:016x}")
-            if announced != counted_by_other_end:
-                yield f"the {end}'s end says {announced} {verb}, the other end saw {counted_by_other_end}"
+    """Yield a reason if a side's end message is missing, or differs from what the other side counted.
+
+    `gateway` has the engine's end message, and `engine` has the gateway's.
+    """
+    if engine.gateway_said is None:
+        yield "the gateway's end message never came"
+    else:
+        sent_by_gateway = _sent_of(engine.gateway_said)
+        if sent_by_gateway != engine.orders:
+            yield f"the gateway's end message says {sent_by_gateway} sent, the engine counted {engine.orders}"
+    if gateway.engine_said is None:
+        yield "the engine's end message never came"
+    else:
+        sent_by_engine = _sent_of(gateway.engine_said)
+        received_by_engine = _received_of(gateway.engine_said)
+        if sent_by_engine != gateway.answers:
+            yield f"the engine's end message says {sent_by_engine} sent, the gateway counted {gateway.answers}"
+        if received_by_engine != gateway.orders:
+            yield f"the engine's end message says {received_by_engine} received, the gateway counted {gateway.orders}"
+
+
+def _sent_of(end_message: Mapping[str, Any]) -> StreamCounts:
+    return StreamCounts(messages=end_message["sent"], checksum=f"{end_message['sent_checksum']:016x}")
+
+
+def _received_of(end_message: Mapping[str, Any]) -> StreamCounts:
+    return StreamCounts(messages=end_message["received"], checksum=f"{end_message['received_checksum']:016x}")
 
 
 def _reasons_for_saturated(
@@ -304,7 +325,7 @@ class Offered:
     def _achieved_per_s(self) -> float:
         """The rate at which messages were handed over; the offered rate if the last message was in time.
 
-        If several messages are due at once, each of them may take a period of the rate.
+        Messages that are due at once may be spread over (at_once - 1) periods of the rate.
         """
         given_s = self.given_s + (self.at_once - 1) / self.per_s
         if self.taken_s - given_s <= JITTER_S:
@@ -312,6 +333,6 @@ class Offered:
         return self.per_s * given_s / self.taken_s
 
 
-def is_gateways_own(reasons: Iterable[str]) -> bool:
+def is_gateway_lag_only(reasons: Iterable[str]) -> bool:
     """Return True if all reasons of a saturated run are lags of gateways: the rate was kept, and all was answered."""
     return all(LAG_REASON.match(reason) for reason in reasons)

@@ -83,7 +83,7 @@ class RoleHost:
         with contextlib.suppress(BrokenPipeError):  # the host's stdout has ended too, and says so
             write_all(self._stdin, as_line(dict(message)))
 
-    def read(self, patience_s: float | None = None) -> None:
+    def receive(self, patience_s: float | None = None) -> None:
         """Wait for words of the host, and give each to its role. Once the host is gone, `gone` says how.
 
         A host that says nothing for `patience_s` is gone; None waits for ever.
@@ -124,7 +124,7 @@ class RoleElsewhere:
     source: RoleHost
     name: str
     words: deque[tuple[Any, ...]] = field(default_factory=deque)
-    """The words that came and were not heard yet."""
+    """Words that came and that `next_word` has not returned yet."""
     ended: str | None = None
     """How the role's process ended, as a clause."""
     is_over: bool = False
@@ -132,7 +132,7 @@ class RoleElsewhere:
 
     @property
     def has_words(self) -> bool:
-        """True if `hear` returns, or raises, at once."""
+        """True if `next_word` has a word to return, or the role has ended."""
         return bool(self.words) or self.ended is not None or self.source.gone is not None
 
     def tell(self, word: str) -> None:
@@ -141,12 +141,12 @@ class RoleElsewhere:
             raise OSError(self.source.gone)
         self.source.send({"do": "tell", "role": self.name, "word": word})
 
-    def read(self) -> None:
-        """Take the words that the host has sent for any of its roles."""
-        self.source.read()
+    def receive(self) -> None:
+        """Wait for words of the host, and give each to its role, which may be another one than this."""
+        self.source.receive()
 
-    def hear(self) -> tuple[Any, ...]:
-        """Return the role's next word. EOFError if the role has ended."""
+    def next_word(self) -> tuple[Any, ...]:
+        """Return the next of `words`. Call it only if `has_words`. EOFError if none is left: the role has ended."""
         if not self.words:
             raise EOFError
         return self.words.popleft()
@@ -162,5 +162,5 @@ class RoleElsewhere:
         """End the role, and wait until its host has ended it."""
         self.source.send({"do": "end", "role": self.name, "in_order": in_order})
         while not self.is_over and self.source.gone is None:
-            self.source.read(ANSWER_S)
+            self.source.receive(ANSWER_S)
         self.source.forget(self.name)

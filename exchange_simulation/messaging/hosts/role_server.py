@@ -21,6 +21,7 @@ import os
 import secrets
 from collections.abc import Mapping
 from multiprocessing.connection import wait
+from pathlib import Path
 from typing import Any
 
 from exchange_simulation.launching.component import settle_down
@@ -31,7 +32,7 @@ from exchange_simulation.launching.launch.places import free_place
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.messaging import round_trips
 from exchange_simulation.messaging.hosts.role_messages import plain_word, role_of_text
-from exchange_simulation.messaging.kernel_loading import load_at_no_broker, load_with_messages
+from exchange_simulation.messaging.kernel_loading import load_by_failed_connect, load_with_messages
 from exchange_simulation.messaging.role_process import Forked, fork
 from exchange_simulation.messaging.roles import Links
 from transports.base import Pattern, TransportError
@@ -91,11 +92,11 @@ class RoleServer:
                     _say({"loaded": os.getpid()})
             case {"do": "fork", "role": str(text), "patience_s": patience_s}:
                 role = role_of_text(text)
-                self._roles[role.name] = fork(role, patience_s, self._processes.id, lambda: None)
+                self._roles[role.name] = fork(role, patience_s, self._processes.id, enter_host=_stay_on_this_host)
                 self._speaking.add(role.name)
             case {"do": "tell", "role": str(name), "word": str(word)}:
                 with contextlib.suppress(OSError):  # the role has ended, and its pipe will say so
-                    self._roles[name].pipe.send((word,))
+                    self._roles[name].tell(word)
             case {"do": "end", "role": str(name), "in_order": bool(in_order)}:
                 self._speaking.discard(name)
                 self._roles.pop(name).end(in_order)
@@ -106,7 +107,7 @@ class RoleServer:
         for transport, words in transports.items():
             patterns = [Pattern(word) for word in words]
             if has_broker(transport):
-                load_at_no_broker(scheme_of(transport), patterns)
+                load_by_failed_connect(scheme_of(transport), patterns)
             else:
                 self._load_with_messages(transport, patterns)
         round_trips.load()
@@ -115,13 +116,16 @@ class RoleServer:
     def _load_with_messages(self, transport: str, patterns: list[Pattern]) -> None:
         """Load the kernels by messages within this process."""
         with contextlib.ExitStack() as ports:
-            links = Links(
-                transport,
-                f"bench-{secrets.token_hex(6)}",
-                self._processes.folder,
-                lambda kind, path, role: free_place(kind, path, ports, None, role),
-            )
+
+            def free_local_place(kind: str, path: Path, role: str) -> str:
+                return free_place(kind, path, reserved=ports, network=None, role=role)
+
+            links = Links(transport, f"bench-{secrets.token_hex(6)}", self._processes.folder, free_local_place)
             load_with_messages(links, patterns)
+
+
+def _stay_on_this_host() -> None:
+    """Do nothing: the fork of a role server is on the role's host already."""
 
 
 def _say(message: Mapping[str, Any]) -> None:

@@ -46,8 +46,8 @@ class ChainAgent:
     locations: tuple[Location, ...]
     times: ChainTimes
     routes: Routes
-    receives: tuple[int, ...]
-    """Links from which the agent receives, and for all of which it waits together."""
+    receiving_indexes: tuple[int, ...]
+    """Indexes of the links from which the agent receives, and for all of which it waits together."""
     start: mmap
     """Memory that all agents share, with the time at which the clock starts."""
     opens: bool = False
@@ -95,7 +95,7 @@ class _Shift:
         self._until_ns = until_ns
         self._give_up_ns = until_ns + int(times.drain_s * 1e9)
         self._ledger = Ledger(start_ns + int(times.warm_up_s * 1e9), until_ns)
-        self._post = Post(session.links, agent.receives, agent.ends, self._give_up_ns)
+        self._post = Post(session.links, agent.receiving_indexes, agent.ends, self._give_up_ns)
         self._turns: dict[Location, int] = {location: location.number for location in agent.locations}
         self._numbers_of_kind: dict[AgentKind, list[int]] = {kind: [] for kind in AgentKind}
         for location in agent.locations:

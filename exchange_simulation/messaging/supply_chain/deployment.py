@@ -80,7 +80,7 @@ def roles_of(chain: Chain, times: ChainTimes, links: Links, most_agents: int, re
             locations=locations,
             times=times,
             routes=agent_links.routes,
-            receives=agent_links.receives,
+            receiving_indexes=agent_links.receiving_indexes,
             start=start,
             opens=is_last,
             publishes=agent_links.publishes,
@@ -114,7 +114,7 @@ class _AgentLinks:
 
     ends: tuple[LinkEnd, ...]
     routes: Routes
-    receives: tuple[int, ...]
+    receiving_indexes: tuple[int, ...]
     publishes: tuple[int, ...] = ()
 
 
@@ -132,7 +132,7 @@ def _links_at_broker(chain: Chain, locations: Sequence[Location], links: Links) 
     """The agent's links: one for each delivery that its messages need."""
     ends: list[LinkEnd] = []
     routes: dict[tuple[int, int], tuple[int, int]] = {}
-    receives: list[int] = []
+    receiving_indexes: list[int] = []
     for name, is_assured, delivery in (("assured", True, "durable"), ("express", False, "lossy")):
         messages = [message for message in chain.topology.messages if message.group.is_assured is is_assured]
         consumed = _consumed_queues(chain, locations, messages)
@@ -146,9 +146,9 @@ def _links_at_broker(chain: Chain, locations: Sequence[Location], links: Links) 
         for number, destination in enumerate(sent):
             routes[destination] = (len(ends), number)
         if consumed:
-            receives.append(len(ends))
+            receiving_indexes.append(len(ends))
         ends.append(end)
-    return _AgentLinks(tuple(ends), routes, tuple(receives))
+    return _AgentLinks(tuple(ends), routes, tuple(receiving_indexes))
 
 
 def _consumed_queues(chain: Chain, locations: Sequence[Location], messages: Sequence[Message]) -> list[str]:

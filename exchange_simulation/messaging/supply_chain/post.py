@@ -42,10 +42,12 @@ class Post:
     again over the new link.
     """
 
-    def __init__(self, links: list[Link], receives: Sequence[int], ends: Sequence[LinkEnd], give_up_ns: int) -> None:
-        """`receives`: places of the links to receive from. `ends`: the ends to open again; empty for none."""
+    def __init__(
+        self, links: list[Link], receiving_indexes: Sequence[int], ends: Sequence[LinkEnd], give_up_ns: int
+    ) -> None:
+        """`receiving_indexes`: indexes of the links to receive from. `ends`: the ends to open again; empty for none."""
         self._links = links
-        self._receives = receives
+        self._receiving_indexes = receiving_indexes
         self._ends = ends
         self._give_up_ns = give_up_ns
         self._out = [FrameBatch() for _ in links]
@@ -58,7 +60,7 @@ class Post:
 
     @property
     def _receiving(self) -> list[Link]:
-        return [self._links[number] for number in self._receives]
+        return [self._links[index] for index in self._receiving_indexes]
 
     def add(self, link: int, frame: bytes) -> None:
         """Add a frame to those that will be handed over to a link."""
@@ -100,7 +102,7 @@ class Post:
         if full_links:
             full_links[0].wait(min(until_ns, time.monotonic_ns() + STUCK_NS), readable=False, writable=True)
         elif receiving:
-            receiving[0].wait(until_ns)
+            receiving[0].wait(until_ns)  # `_wait_for_all` lets other links end this wait, too
         else:
             self._links[0].wait(until_ns, readable=False)
 
@@ -120,7 +122,7 @@ class Post:
         _wait_for_all(self._receiving)
 
     def _open(self, end: LinkEnd, on_wait: Callable[[], None]) -> Link:
-        """Open a link once the broker is back. PeerGone if it does not come back before the drain is over."""
+        """Open a link once the broker is back. PeerGone if it does not come back before `give_up_ns`."""
         while True:
             try:
                 return listen(end.url, end.token, end.pattern, end.keys)
@@ -137,7 +139,11 @@ class Post:
 
 
 def _wait_for_all(links: Sequence[Link]) -> None:
-    """Let a wait for the first link end, too, when another link has something to do."""
+    """Let a wait for the first link end, too, when another link has something to do.
+
+    A link that is no WaitsBeside cannot do this: messages of the other links would lie until its wait ends. The supply
+    chain runs over amqp alone, and each amqp link with routes is a WaitsBeside.
+    """
     for link in links[1:]:
         if isinstance(links[0], WaitsBeside):
             links[0].wait_beside(link)

@@ -1,7 +1,8 @@
 """The colours of every page and picture: one for each transport, others for roles, greys for the rest.
 
-A drawing serves the page in light and in dark, so it is drawn in stand-ins, each of which becomes a CSS variable. In a
-file it has the light colours. The page's CSS variables come from the same two tables.
+The code names a colour: exchange:ink. A drawing for a page serves light and dark, so it is drawn with stand-in colours
+(#010203, #010204, ...), and a CSS variable then takes the place of each stand-in. A drawing in a file has the light
+colours. The page's CSS variables come from the same two tables, LIGHT and DARK.
 """
 
 from __future__ import annotations
@@ -23,14 +24,13 @@ VIOLET = "exchange:violet"
 OLIVE = "exchange:olive"
 BROWN = "exchange:brown"
 SLATE = "exchange:slate"
-
 TEAL = "exchange:teal"
 RED = "exchange:red"
 GOLD = "exchange:gold"
 NAVY = "exchange:navy"
 
 TRANSPORT_COLOURS = {name: f"exchange:{transport.colour}" for name, transport in built_in().items() if transport.colour}
-"""The colour of each transport, which declares its name."""
+"""The name of each transport's colour. A transport's declaration says which one it is."""
 ROLE_COLOURS = {"gateway": VIOLET, "engine": OLIVE, "broker": BROWN, "reporter": SLATE}
 SPARE_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, BROWN, VIOLET, OLIVE, SLATE)
 """The colours of lines whose transport has none, in the order in which they are used."""
@@ -71,10 +71,12 @@ DARK = {
 }
 
 STAND_INS = {name: f"#0102{place:02x}" for place, name in enumerate(LIGHT, start=3)}
+"""The stand-in of each colour: a colour that no drawing has otherwise, so it can be found in the SVG."""
 CSS_COLOURS = {
     stand_in: "currentColor" if name == INK else f"var(--{name.removeprefix('exchange:')})"
     for name, stand_in in STAND_INS.items()
 }
+"""What the page has in place of each stand-in."""
 
 
 def transport_colour(transport: str) -> str | None:

@@ -223,8 +223,8 @@ class RecordingPipe:
 def test_each_of_many_idle_roles_is_told_to_stop_once(monkeypatch: pytest.MonkeyPatch) -> None:
     words: list[tuple[Any, ...]] = []
 
-    def start(role: Role, _patience_s: float, settle: Callable[[], None]) -> Threaded:
-        started = start_thread(role, 0.0, settle)
+    def start(role: Role, _patience_s: float, enter_host: Callable[[], None]) -> Threaded:
+        started = start_thread(role, 0.0, enter_host)
         return Threaded(RecordingPipe(started.pipe, words), started.thread)  # type: ignore[arg-type]
 
     def idle(session: Session) -> RoleResult:
@@ -236,21 +236,21 @@ def test_each_of_many_idle_roles_is_told_to_stop_once(monkeypatch: pytest.Monkey
     monkeypatch.setattr("exchange_simulation.messaging.measuring.start_thread", start)
     roles = [Role("consumer", lambda _session: RoleResult(), ())]
     roles += [Role(f"idle {number}", idle, (), idles=True) for number in range(20)]
-    settled: list[str] = []
-    setup: Any = SimpleNamespace(hosts=None, settle=lambda role: settled.append(role.name))
+    moved_roles: list[str] = []
+    setup: Any = SimpleNamespace(hosts=None, enter_host=lambda role: moved_roles.append(role.name))
     with Launcher(roles, setup, in_threads=True, patience_s=9.0) as launcher:
         assert len(launcher.play(lambda: None, lambda: None, lambda _count: None).results) == 21
     assert words.count(("stop",)) == 20
-    assert sorted(settled) == sorted(role.name for role in roles), "--cpus also moves roles that are threads"
+    assert sorted(moved_roles) == sorted(role.name for role in roles), "--cpus also moves roles that are threads"
 
 
 def test_a_role_that_cannot_be_moved_to_its_host_says_why() -> None:
     """Regression: the role ended with exit code 0, and without a sentence."""
 
-    def settle() -> None:
+    def enter_host() -> None:
         raise OSError(22, "Invalid argument")
 
-    started = start_thread(Role("consumer", lambda _session: RoleResult(), ()), 0.0, settle)
+    started = start_thread(Role("consumer", lambda _session: RoleResult(), ()), 0.0, enter_host)
     word, sentence, _ = started.pipe.recv()
     started.end(in_order=False)
     assert word == "failed"

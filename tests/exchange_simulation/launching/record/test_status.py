@@ -12,7 +12,7 @@ from exchange.results import EngineResult, GatewayResult, ReporterResult, Stream
 from exchange.settings import RunSettings
 from exchange_simulation.launching.lineup import Lineup
 from exchange_simulation.launching.record.outcome import RunOutcome, outcome_of, recovery_facts
-from exchange_simulation.launching.record.status import is_gateways_own, judge
+from exchange_simulation.launching.record.status import is_gateway_lag_only, judge
 
 RATE = 8000.0
 ORDERS = StreamCounts(messages=80, checksum="00000000000000aa")
@@ -165,7 +165,7 @@ def test_a_lag_behind_a_broker_in_alarm_is_the_brokers() -> None:
     assert status == "saturated"
     assert why == "the broker was in alarm, and took nothing for 1.50 s"
     assert lag == "the gateway's p99 lag is 1,400.0 ms"
-    assert not is_gateways_own([why, lag])
+    assert not is_gateway_lag_only([why, lag])
 
 
 def test_a_lag_behind_a_broker_that_stood_still_is_not_the_gateways_own() -> None:
@@ -174,7 +174,7 @@ def test_a_lag_behind_a_broker_that_stood_still_is_not_the_gateways_own() -> Non
     assert status == "saturated"
     assert why.startswith("the broker answered a look at its queues after 4.2 s")
     assert lag == "the gateway's p99 lag is 1,400.0 ms"
-    assert not is_gateways_own([why, lag])
+    assert not is_gateway_lag_only([why, lag])
     assert judge(paused, RATE, {1: 50.0}) == ("complete", [])
 
 
@@ -185,22 +185,28 @@ def test_a_lag_around_a_break_of_the_session_is_not_the_gateways_own() -> None:
     assert status == "saturated"
     assert why == "the session was broken, and nothing was answered for 2.72 s"
     assert lag == "the gateway's p99 lag is 2,600.0 ms"
-    assert not is_gateways_own([why, lag])
+    assert not is_gateway_lag_only([why, lag])
 
 
 @pytest.mark.parametrize(
     ("role", "change", "reason"),
     [
-        ("engine", {"gateway_said": None}, "the gateway's end never came"),
-        ("gateway", {"engine_said": None}, "the engine's end never came"),
-        ("engine", {"gateway_said": {**GATEWAY_END, "sent": 81}}, "the gateway's end says"),
-        ("engine", {"gateway_said": {**GATEWAY_END, "sent_checksum": 1}}, "the gateway's end says"),
-        ("gateway", {"engine_said": {**ENGINE_END, "sent": 191}}, "the engine's end says"),
-        ("gateway", {"engine_said": {**ENGINE_END, "sent_checksum": 1}}, "the engine's end says"),
-        ("gateway", {"engine_said": {**ENGINE_END, "received": 79}}, "the engine's end says"),
-        ("gateway", {"engine_said": {**ENGINE_END, "received_checksum": 1}}, "the engine's end says"),
+        ("engine", {"gateway_said": None}, "the gateway's end message never came"),
+        ("gateway", {"engine_said": None}, "the engine's end message never came"),
+        ("engine", {"gateway_said": {**GATEWAY_END, "sent": 81}}, "the gateway's end message says"),
+        ("engine", {"gateway_said": {**GATEWAY_END, "sent_checksum": 1}}, "the gateway's end message says"),
+        ("gateway", {"engine_said": {**ENGINE_END, "sent": 191}}, "the engine's end message says"),
+        ("gateway", {"engine_said": {**ENGINE_END, "sent_checksum": 1}}, "the engine's end message says"),
+        ("gateway", {"engine_said": {**ENGINE_END, "received": 79}}, "the engine's end message says"),
+        ("gateway", {"engine_said": {**ENGINE_END, "received_checksum": 1}}, "the engine's end message says"),
         ("gateway", {"statistics_sent": 6}, "statistics differ: 10 messages sent, 9 announced"),
         ("engine", {"statistics_sent": 3}, "statistics differ: 8 messages sent, 9 announced"),
+        ("reporter", {"received": 8}, "statistics differ: 9 messages sent, 8 received"),
+        (
+            "reporter",
+            {"checksums_agree": False},
+            "statistics differ: 9 messages sent and received, but the checksum of those sent is another",
+        ),
         ("engine", {"orders": StreamCounts(messages=80, checksum="0" * 16)}, "orders differ"),
     ],
 )
@@ -240,8 +246,8 @@ def test_a_run_has_the_status_of_its_worst_pair_and_names_the_pair() -> None:
     lags = {1: 50.0, 2: 10_001.0}
     fell_behind = two_pairs()
     assert judge(fell_behind, RATE, lags) == ("saturated", [f"pair 2: {LATE}"])
-    assert is_gateways_own([f"pair 2: {LATE}", LATE])
-    assert not is_gateways_own([LATE, "7,000 of 8,000 offered orders/s were achieved"])
+    assert is_gateway_lag_only([f"pair 2: {LATE}", LATE])
+    assert not is_gateway_lag_only([LATE, "7,000 of 8,000 offered orders/s were achieved"])
     assert [judge(fell_behind.of_pair(pair), RATE, lags)[0] for pair in (1, 2)] == ["complete", "saturated"]
     wrong = two_pairs(gateway_2={"orders_answered": 79})
     assert judge(wrong, RATE, lags) == ("invalid", ["pair 2: 1 orders were never answered"])
