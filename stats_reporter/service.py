@@ -223,8 +223,8 @@ class Reporter:
     def _greet(self, hello: Hello) -> None:
         """Take a hello. Refuse a hello of another run.
 
-        A source that this reporter does not expect fails the run. It is served all the same, with the usual timeout:
-        its records in the spool show what happened.
+        A source that this reporter does not expect is a reason to fail. The reporter serves it all the same, and until
+        the usual timeout: its records come into the spool.
         """
         source = source_of(hello.source)
         if hello.run != self._run or source is None:

@@ -17,18 +17,19 @@ from exchange_simulation.messaging.session import OPEN_NS, TICK_NS, Session, Sil
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch, Longs
 
-if TYPE_CHECKING:  # the module loads kernels, so tasks import it, and not the declarations of benchmarks
+# payload.py compiles kernels. It is imported when a task runs, not when a benchmark is declared.
+if TYPE_CHECKING:
     from exchange_simulation.messaging.payload import MessageSource, Receipt
 
 REPORT_EVERY_NS = 100_000_000
 """Interval at which a consumer, or an agent of the supply chain, reports the number of its messages."""
 FIRST_SERVE_NS = 1_000_000
-"""A role that shares queues serves its links after this time, or a tenth of its pause, for the first time.
+"""A role that shares queues first serves its links after this time, or after a tenth of `rest_s` if that is longer.
 
 The interval then doubles up to REPORT_EVERY_NS. Without a broker no peer can connect before the links are served.
 """
 WAKE_UPS_PER_S = 1_000
-"""The largest number of wake-ups a second of all idle roles together that share queues."""
+"""The most wake-ups a second, summed over all idle roles that share queues."""
 UNDER_WAY_NS = 2_000_000_000
 """The longest time that a reply may be under way after its sender has left."""
 FEW_MESSAGES = 64
@@ -243,11 +244,12 @@ def ceiling_per_s(size: int) -> float:
 
 
 def _await_replies(session: Session, replies: int) -> int:
-    """Receive `replies` empty messages; returns the number of those that came. PeerGone, Silence.
+    """Receive `replies` empty messages; returns the number of those that came. Silence if none comes in time.
 
-    A reply has a separate connection, and may still be under way when its sender has left.
+    A reply has a separate connection, and may still be under way when its sender has left. PeerGone if a reply is
+    missing UNDER_WAY_NS after that.
     """
-    batch = FrameBatch(max(replies, 1), 1, 1)
+    batch = FrameBatch(capacity_frames=max(replies, 1), capacity_bytes=1, largest_frame=1)
     received = 0
     gone_ns = 0
     session.progressed()
@@ -262,7 +264,9 @@ def _await_replies(session: Session, replies: int) -> int:
             if now_ns > gone_ns + UNDER_WAY_NS:
                 raise
             time.sleep(0.001)
-        received += sum(not frame for frame in batch)
+        for frame in batch:
+            if len(frame) == 0:
+                received += 1
     return received
 
 
@@ -380,6 +384,7 @@ class ConsumeShared:
         if out:
             result.sent = out.handed_over
             result.sent_checksum = out.source.checksum
+            # Without `taken_ns` the broker has not taken all messages; the publishing then ends with the task.
             result.details["published_ns"] = out.taken_ns or time.monotonic_ns()
             result.details |= out.facts_of_load()
         if self.load:
@@ -411,7 +416,7 @@ class ConsumeShared:
         while time.monotonic_ns() < until_ns:
             handed_over = out.hand_over() if out else 0
             if out and handed_over and out.is_handed_over:
-                return  # the caller then sees at once when a broker has taken all messages
+                return  # to the caller, which waits for the broker to take the last messages
             batch.clear()
             if link.receive(batch):
                 result.last_ns = time.monotonic_ns()

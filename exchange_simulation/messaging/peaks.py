@@ -56,14 +56,14 @@ def _is_measured_as_in_paper(row: Row) -> bool:
     return not row["point"]["preloaded"] and row["point"].get("ahead", 1) == 1
 
 
-def _peak_row(peak: str, rows: Sequence[Row]) -> Row:
+def _peak_row(whose_peak: str, rows: Sequence[Row]) -> Row:
     best = _best_row(rows)
-    point = {"peak": peak}
+    point = {"peak": whose_peak}
     for name in ("match", "size_bytes", NETWORK):
         if name in best["point"]:
             point[name] = best["point"][name]
     figures = {PEAK: best["figures"][KILOBYTES_PER_S]}
-    note = f"({best['point']['threads']})" if peak == OF_ONE_CLIENT else ""
+    note = f"({best['point']['threads']})" if whose_peak == OF_ONE_CLIENT else ""
     return {"transport": best["transport"], "point": point, "figures": figures, NOTE: note}
 
 
@@ -125,8 +125,9 @@ def _not_waiting_sentences(rows: Sequence[Row]) -> Iterator[str]:
     measured with other numbers of clients and threads.
     """
     for series, rows_of_series in grouped(rows, _series_and_size).items():
-        not_waiting = [row for row in rows_of_series if row["point"].get("ahead", 1) > 1]
-        waiting = [row for row in rows_of_series if row["point"].get("ahead") == 1]
+        with_ahead = [row for row in rows_of_series if "ahead" in row["point"]]
+        not_waiting = [row for row in with_ahead if row["point"]["ahead"] > 1]
+        waiting = [row for row in with_ahead if row["point"]["ahead"] == 1]
         if not_waiting and waiting:
             best_not_waiting = max(_median(row, REPLIES_PER_S) for row in not_waiting)
             best_waiting = max(_median(row, REPLIES_PER_S) for row in waiting)

@@ -39,7 +39,7 @@ from spark.sessions.java import Java, find_java, launcher_home
 from spark.sessions.jvm import remove_at_exit, restored_process_state, running_jvm
 from spark.sessions.package import private_folders
 from spark.sessions.session_folder import SESSION_PREFIX, session_folder
-from spark.sessions.settings import defaults_folder, is_this_machine, settings_for, with_given
+from spark.sessions.settings import defaults_folder, is_this_machine, settings_for, with_overrides
 
 LOGGING = """\
 status = off
@@ -99,7 +99,7 @@ def open_session(
             our_settings["spark.executor.extraJavaOptions"] = shlex.join(SHORT_LIVED)
         our_settings |= _folder_settings(folder, _java_options(folder, tuning, user))
         our_settings |= socket_settings(master, folder)
-        all_settings = with_given(our_settings, settings or {})
+        all_settings = with_overrides(our_settings, settings or {})
         # Defaults would come from another session's system properties.
         conf = SparkConf(loadDefaults=False).setAppName("exchange").setAll(list(all_settings.items()))
         with running_jvm(conf, folder, [kept_folder.descriptor]) as gateway:

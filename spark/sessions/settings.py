@@ -58,7 +58,7 @@ def settings_for(master: str) -> dict[str, str]:
     return {name: value for name, value in our_settings.items() if name not in names_of_user}
 
 
-def with_given(settings: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+def with_overrides(settings: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
     """Return the settings, in which a given one replaces ours; the driver's Java gets the options of both."""
     merged = {**settings, **given}
     if DRIVER_OPTIONS in settings and DRIVER_OPTIONS in given:

@@ -30,7 +30,7 @@ TYPES: dict[Any, pa.DataType] = {
     bool: pa.bool_(),
     list[int]: _list_of(pa.int64()),
     list[records.Int32]: _list_of(pa.int32()),
-    dict[str, Any]: pa.string(),  # JSON, which is parsed once its kind is known
+    dict[str, Any]: pa.string(),  # the payload of a line, as JSON: its columns follow from the kind
 }
 """Arrow's type for each type of a record's field."""
 
@@ -66,22 +66,22 @@ RUN_ID = "run_id"
 PAIR = "pair"
 """The number of the gateway or engine that wrote a record, else null. A sample's is the `gateway` of its order."""
 AT = "at"
-"""`wall_ns` as a time that every reader knows, in microseconds."""
+"""`wall_ns` as a timestamp in microseconds: not every reader has a type for nanoseconds."""
 TABLE_ORIGIN = (RUN_ID, "source", PAIR, AT, "wall_ns", "monotonic_ns")
 """The first columns of every table of records."""
 PAIRED_SOURCE = r"^(gateway|engine)([.]([0-9]{1,4}))?$"
 """Matches a record's source whose number is that of a pair. The number is the third group; without it, it is 1."""
 
 KEYS = ("experiment", "run")
-"""The names of a row's run: the folder of its trial, and its own."""
+"""The columns that identify a run: `experiment` is the folder of its trial, and `run` is its own folder in there."""
 
 
 def table_schema(kind: str) -> pa.Schema:
     """Return the columns of tables/KIND.parquet: a record's origin, then its payload."""
-    types_of_origin = {
+    added_fields = {
         RUN_ID: pa.field(RUN_ID, pa.string(), nullable=False),
         PAIR: pa.field(PAIR, pa.int32()),
         AT: pa.field(AT, TIMESTAMP, nullable=False),
     }
-    origin = [types_of_origin[name] if name in types_of_origin else ENVELOPE.field(name) for name in TABLE_ORIGIN]
+    origin = [added_fields[name] if name in added_fields else ENVELOPE.field(name) for name in TABLE_ORIGIN]
     return pa.schema([*origin, *PAYLOADS[kind]])

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from exchange.json_records import SCHEMA
 from exchange.records import COMPLETION
+from exchange.seconds import Once
 from spark.tables.problems import (
     COPY,
     EXAMPLE_CHARACTERS,
@@ -33,8 +34,8 @@ ROWS_AT_ONCE = 1_000
 QUARANTINE = pa.schema({"problem": pa.string(), "file": pa.string(), "example": pa.string()})
 """The columns of the table of lines that are in no other table."""
 NS_PER_US = 1_000
-SIZES = {pa.int32(): 31, pa.int64(): 63}
-"""The bits of a whole number, without its sign."""
+BITS_WITHOUT_SIGN = {pa.int32(): 31, pa.int64(): 63}
+"""By Arrow type of whole numbers."""
 NO_PAYLOAD = b"null"
 
 
@@ -70,22 +71,20 @@ class _UnusableLine(Exception):
 def tables_of_spool(spool: Path) -> SpoolTables:
     """Read a run's spool. OSError if a file cannot be read."""
     rows_by_kind = {kind: _Rows(kind) for kind in KINDS}
-    quarantine: list[tuple[str, str, str]] = []
-    seen: set[int] = set()
+    quarantine: list[dict[str, str]] = []
+    once = Once()
     for file, line in _lines(spool):
         text = line.decode(errors="replace")
         try:
             record, payload = _record(text)
-            if not _is_new(line, seen):
+            if not once.is_new(line):
                 raise _UnusableLine(COPY)
             rows_by_kind[record.kind].add(record, payload)
         except _UnusableLine as problem:
-            quarantine.append((str(problem), file, text[:EXAMPLE_CHARACTERS]))
-    columns = list(zip(*quarantine, strict=True)) or [(), (), ()]
-    arrays = [pa.array(values, pa.string()) for values in columns]
+            quarantine.append({"problem": str(problem), "file": file, "example": text[:EXAMPLE_CHARACTERS]})
     return SpoolTables(
         kinds={kind: rows.table() for kind, rows in rows_by_kind.items()},
-        quarantine=pa.Table.from_arrays(arrays, schema=QUARANTINE),
+        quarantine=pa.Table.from_pylist(quarantine, QUARANTINE),
     )
 
 
@@ -98,26 +97,19 @@ def _lines(spool: Path) -> Iterator[tuple[str, bytes]]:
                     yield path.name, part
 
 
-def _is_new(line: bytes, seen: set[int]) -> bool:
-    """Return whether the line is not in `seen` yet, and add it."""
-    identity = hash(line)
-    if identity in seen:
-        return False
-    seen.add(identity)
-    return True
-
-
 def _record(text: str) -> tuple[SpoolLine, Any]:
     """Return a record and its payload. _UnusableLine if the line has a problem: the first one that the tests find."""
     try:
-        line = LINE.decode(text)
+        line = SPOOL_LINE_DECODER.decode(text)
     except (msgspec.DecodeError, RecursionError):
         raise _UnusableLine(NO_RECORD) from None
-    if _is_whole(line.schema, 31) and line.schema != SCHEMA:
+    if not _is_whole(line.schema, 31):
+        raise _UnusableLine(NO_RECORD)
+    if line.schema != SCHEMA:  # before the other fields, which another schema may not have
         raise _UnusableLine(UNKNOWN_SCHEMA)
     has_words = all(isinstance(word, str) for word in (line.run, line.source, line.kind))
     has_times = _is_whole(line.wall_ns, 63) and _is_whole(line.monotonic_ns, 63)
-    if line.schema != SCHEMA or not has_words or not has_times or bytes(line.payload) == NO_PAYLOAD:
+    if not has_words or not has_times or bytes(line.payload) == NO_PAYLOAD:
         raise _UnusableLine(NO_RECORD)
     if line.kind not in PAYLOADS:
         raise _UnusableLine(UNKNOWN_KIND)
@@ -151,6 +143,7 @@ class _Rows:
 
     def add(self, line: SpoolLine, payload: Any) -> None:
         at_us = line.wall_ns // NS_PER_US
+        # In the order of TABLE_ORIGIN; the payload's fields follow, as in table_schema.
         origin = (line.run, line.source, _pair_of(line.source), at_us, line.wall_ns, line.monotonic_ns)
         self._rows.append((*origin, *(getattr(payload, name) for name in self._names)))
         if len(self._rows) == ROWS_AT_ONCE:
@@ -166,7 +159,8 @@ class _Rows:
         if not self._rows:
             return
         arrays = []
-        for values, field in zip(zip(*self._rows, strict=True), self._schema, strict=True):
+        columns = zip(*self._rows, strict=True)
+        for values, field in zip(columns, self._schema, strict=True):
             if pa.types.is_string(field.type):
                 arrays.append(pa.array([_text(value) for value in values], field.type))
             else:
@@ -176,7 +170,10 @@ class _Rows:
 
 
 def _text(value: Any) -> str | None:
-    """Return a column's words; Spark, too, takes a number for words, as in the version of older hellos."""
+    """Return the value as a string: a number or a truth value as its JSON, as Spark does.
+
+    Older hellos have a number as their version.
+    """
     return value if value is None or isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
@@ -201,8 +198,8 @@ def _python_type(arrow_type: pa.DataType) -> Any:
     """Return the type, with its range, that msgspec checks for a column."""
     if pa.types.is_list(arrow_type):
         return list[_python_type(arrow_type.value_type)]  # type: ignore[misc]
-    if arrow_type in SIZES:
-        most = 2 ** SIZES[arrow_type]
+    if arrow_type in BITS_WITHOUT_SIGN:
+        most = 2 ** BITS_WITHOUT_SIGN[arrow_type]
         return Annotated[int, msgspec.Meta(ge=-most, le=most - 1)]
     if pa.types.is_string(arrow_type):
         return str | int | float | bool
@@ -210,5 +207,5 @@ def _python_type(arrow_type: pa.DataType) -> Any:
     return by_name[arrow_type]
 
 
-LINE = msgspec.json.Decoder(SpoolLine)
+SPOOL_LINE_DECODER = msgspec.json.Decoder(SpoolLine)
 PAYLOAD_DECODERS = {kind: _payload_decoder(kind) for kind in KINDS}

@@ -98,6 +98,8 @@ SPOILED = [
     (json.dumps(GOOD) + json.dumps(GOOD), NO_RECORD),
     (json.dumps({k: v for k, v in GOOD.items() if k != "wall_ns"}), NO_RECORD),
     (json.dumps({**GOOD, "wall_ns": "noon"}), NO_RECORD),
+    (json.dumps({**GOOD, "schema": True}), NO_RECORD),
+    (json.dumps({**GOOD, "schema": 1.0}), NO_RECORD),
     (json.dumps({**GOOD, "schema": 2}), UNKNOWN_SCHEMA),
     (json.dumps({"schema": 2, "kind": "sample"}), UNKNOWN_SCHEMA),
     (json.dumps({**GOOD, "kind": "weather"}), UNKNOWN_KIND),

@@ -23,7 +23,7 @@ from spark.sessions.settings import (
     SETTINGS_OF_THIS_MACHINE,
     names_in,
     settings_for,
-    with_given,
+    with_overrides,
 )
 from tests.machine import PATIENCE_S
 
@@ -84,7 +84,7 @@ def test_a_file_of_defaults_may_hold_anything(content: bytes, tmp_path_factory: 
 def test_a_typed_setting_replaces_ours_and_adds_to_java_s_options() -> None:
     ours = {PARTITIONS: "2", DRIVER_OPTIONS: "-Da=1"}
     typed = {PARTITIONS: "9", DRIVER_OPTIONS: "-Db=2"}
-    assert with_given(ours, typed) == {PARTITIONS: "9", DRIVER_OPTIONS: "-Da=1 -Db=2"}
+    assert with_overrides(ours, typed) == {PARTITIONS: "9", DRIVER_OPTIONS: "-Da=1 -Db=2"}
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from spark.jobs import prepare as write_archive
 from spark.sessions.connect import connected_session, is_connect
 from spark.sessions.java import find_java
 from spark.sessions.session import open_session, session_archive, submit_job
-from spark.sessions.settings import DRIVER_OPTIONS, with_given
+from spark.sessions.settings import DRIVER_OPTIONS, with_overrides
 
 INGEST_MASTER = "local[*]"
 """Ingest runs on this machine, since the spools are on its disk."""
@@ -61,8 +61,9 @@ def ingest(results: Path, tables: str | None, again: bool, events: bool, setting
         ingested = ingest_runs(folder, runs.sources, again, event_tables)
         for sentence in _not_in_tables(ingested, runs.left_out):
             click.echo(sentence, err=True)
-        summary_of_new_runs = f"{counted(ingested.new_runs, 'runs')} went in, {ingested.records:,} records"
-        click.echo(printable(f"{summary_of_new_runs}; {ingested.runs} are there\ntables: {folder.url}"))
+        summary_of_new_runs = f"{counted(ingested.new_runs, 'runs')} added ({ingested.records:,} records)"
+        summary_of_all_runs = f"the tables now have {counted(ingested.runs, 'runs')}"
+        click.echo(printable(f"{summary_of_new_runs}; {summary_of_all_runs}\ntables: {folder.url}"))
     if events:
         without_streams = [source for source in runs.sources if not source.has_streams]
         if without_streams:
@@ -84,9 +85,11 @@ def _finished_runs(results: Path) -> RunSources:
 def session_with_tables(
     results: Path, tables: str | None, events: bool, settings: Mapping[str, str]
 ) -> Iterator[tuple[SparkSession, DatasetFolder]]:
-    """Make all tables of the finished runs below `results`; yield a session, and their folder. SparkError, UserError.
+    """Make all tables of the finished runs below `results`; yield a session, and their folder.
 
-    The session is one of the tables' server, if there is one.
+    The session is one of the tables' server, if there is one. UserError if no run is finished, SparkError if Spark
+    cannot be used or the tables cannot be made. This is for callers in Python: unlike `session_for`, it leaves Spark's
+    errors as they are, and prints no note about Java.
     """
     runs = _finished_runs(results)
     url = tables or default_tables(results)
@@ -129,7 +132,10 @@ def _folder_to_fill(url: str, settings: Mapping[str, str]) -> Iterator[DatasetFo
 def _event_tables() -> EventTables:
     """Import the tables late: it loads the engine's kernels, which a submitted job cannot do from its zip file."""
     if not Path(__file__).exists():
-        raise UserError("a submitted job has no engine to make events with: exchange spark ingest RESULTS --events")
+        raise UserError(
+            "a submitted job has no engine to make events with: "
+            "run exchange spark ingest RESULTS --events on your machine instead"
+        )
     from exchange_simulation.experiments.pipeline.events import EVENT_TABLES
 
     return EVENT_TABLES
@@ -142,7 +148,7 @@ def summary(
     url = tables or default_tables(Path(results))
     master = master_for(url, given_master, settings)
     if not is_connect(master):
-        settings = with_given(compilers_for(url), settings)
+        settings = with_overrides(compilers_for(url), settings)
     with open_dataset(master, url, settings) as (spark, folder):
         runs = summarize_runs(spark, folder)
         print_summary(folder, len(runs), as_json)
@@ -189,7 +195,7 @@ def default_tables(results: Path) -> str:
         raise UserError(f"{results} is no folder: give the folder of a run, of a trial, or one that holds some")
     if os.path.exists(results / "run.json") or os.path.exists(results / "spool"):
         raise UserError(
-            f"{results} is one run, whose own tables exchange report makes: "
+            f"{results} is a single run, and exchange report makes its tables: "
             "give the folder that holds it, or say where with --tables"
         )
     return str(results / TABLES)
@@ -285,8 +291,8 @@ def print_summary(folder: DatasetFolder, runs: int, as_json: bool) -> None:
 
 def _table(rows: list[dict[str, Any]]) -> FoldingTable:
     """Return the rows as a table, grouped by experiment. An arm is named by its transport and its settings."""
-    _, *figure_titles = COLUMNS
-    table = plain_table(key("arm"), key("offered/s", from_right=True), *figure_titles, gap=1)
+    offered, *figure_titles = COLUMNS
+    table = plain_table(key("arm"), key(offered, from_right=True), *figure_titles, gap=1)
     for experiment, arms in groupby(rows, lambda row: row["experiment"]):
         table.add_row(Text(experiment, "bold"))
         for arm in arms:

@@ -27,7 +27,7 @@ from spark.dataset.views import bad_queries, create_views, query, tables_in
 from spark.errors import BadQueryError
 from spark.gold.views import create_gold_views, gold_views_over, tables_used
 from spark.sessions.connect import is_connect
-from spark.sessions.settings import with_given
+from spark.sessions.settings import with_overrides
 from spark.tables.schemas import KEYS
 
 MOST_ROWS = 40
@@ -77,7 +77,7 @@ def _folder_for(
     master = master_for(tables, given_master, settings)
     is_served = is_connect(master)
     if not is_served:  # a served session has its Java already
-        settings = with_given(compilers_for(tables), settings)
+        settings = with_overrides(compilers_for(tables), settings)
     with session_for(tables, master, settings) as spark:
         folder = ServedFolder(spark, tables) if is_served else dataset_folder(spark, tables)
         yield spark, folder, master

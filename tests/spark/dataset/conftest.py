@@ -113,6 +113,6 @@ def events(tmp_path_factory: pytest.TempPathFactory, spark_command: SparkCommand
     assert spark_command("ingest", results).exit_code == 0
     ingest = spark_command("ingest", results, "--events")
     assert ingest.exit_code == 0, ingest.output
-    assert "2 runs went in" in ingest.stdout
+    assert "2 runs added" in ingest.stdout
     assert "1 run without events: exchange run --record keeps them" in ingest.stderr
     return results

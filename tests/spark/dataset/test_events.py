@@ -138,11 +138,11 @@ def test_a_run_that_was_made_anew_has_its_new_events_only(
     """An ingest without --events removes the former events; the next one, with it, reads the new ones, once."""
     copy = Path(shutil.copytree(events, tmp_path / "copy"))
     os.utime(copy / "trial" / "run-1" / "run.json")
-    assert "1 run went in" in spark_command("ingest", copy).stdout
+    assert "1 run added" in spark_command("ingest", copy).stdout
     for table in ("orders", "trades", "quotes"):
         assert set(pd.read_parquet(copy / "tables" / table)["run"]) == {"run-2"}
     for went_in in (1, 0):
-        assert f"{counted(went_in, 'runs')} went in" in spark_command("ingest", copy, "--events").stdout
+        assert f"{counted(went_in, 'runs')} added" in spark_command("ingest", copy, "--events").stdout
 
 
 def four_readers(tables: Path, table: str, column: str) -> dict[str, Counter[tuple[str, int]]]:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.jvm
 
 def test_ingest_reports_ingested_runs_left_out_runs_and_quarantine(dataset: Dataset) -> None:
     assert dataset.ingest.exit_code == 1, "one run was left out"
-    assert "3 runs went in" in dataset.ingest.stdout
+    assert "3 runs added" in dataset.ingest.stdout
     assert "has no run.json, so the run has not finished" in dataset.ingest.stderr
     assert "run [2]: 1 line in quarantine, copy" in dataset.ingest.stderr
 
@@ -33,7 +33,7 @@ def test_a_summary_shows_a_row_an_arm(dataset: Dataset) -> None:
 
 def test_a_run_in_the_tables_is_not_read_again(dataset: Dataset, spark_command: SparkCommand) -> None:
     again = spark_command("ingest", Path(dataset.folder.url.removeprefix("file://")).parent)
-    assert "0 runs went in, 0 records; 3 are there" in again.stdout
+    assert "0 runs added (0 records); the tables now have 3 runs" in again.stdout
 
 
 @pytest.mark.parametrize(
