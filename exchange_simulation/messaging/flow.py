@@ -11,7 +11,7 @@ import numpy as np
 
 from exchange.measurements import LogBuckets
 from exchange.settings import MAX_RATE_PER_S
-from exchange_simulation.messaging.message_load import TAIL, MessageLoad
+from exchange_simulation.messaging.message_load import IGNORED_LAST_MESSAGES, MessageLoad
 from exchange_simulation.messaging.roles import RoleResult
 from exchange_simulation.messaging.session import OPEN_NS, TICK_NS, Session, Silence, await_subscribers
 from transports.base import Link, PeerGone
@@ -293,18 +293,19 @@ class Consume:
         )
         result = RoleResult()
         try:
-            result.first_ns = _take(session, receipt, until=1, batch=receipt.empty_batch(1))
+            _take(session, receipt, until=1, batch=receipt.empty_batch(1))
+            result.first_ns = receipt.latest_ns
             batch = receipt.empty_batch()
             rests_below = min(FEW_MESSAGES, FEW_BYTES // self.size) if self.is_flood else 0
             begin_of_last_quarter = 3 * self.count // 4
-            end_of_last_quarter = self.count - min(TAIL, self.count // 8)
-            came_ns = result.first_ns
+            end_of_last_quarter = self.count - min(IGNORED_LAST_MESSAGES, self.count // 8)
             last_quarter: list[tuple[int, int]] = []  # messages received, and when, at its begin and at its end
             for until in (begin_of_last_quarter, end_of_last_quarter):
-                came_ns = _take(session, receipt, until, batch, came_ns, rests_below)
-                last_quarter.append((receipt.received, came_ns))
+                _take(session, receipt, until, batch, rests_below)
+                last_quarter.append((receipt.received, receipt.latest_ns))
             result.details["last_quarter"] = last_quarter
-            result.last_ns = _take(session, receipt, self.count, batch, came_ns, rests_below)
+            _take(session, receipt, self.count, batch, rests_below)
+            result.last_ns = receipt.latest_ns
             batch.clear()
             if session.link.receive(batch):  # more messages than expected
                 receipt.add(batch, time.monotonic_ns())
@@ -316,10 +317,8 @@ class Consume:
         return _with_receipt(result, receipt, session.link)
 
 
-def _take(
-    session: Session, receipt: Receipt, until: int, batch: FrameBatch, now_ns: int = 0, rests_below: int = 0
-) -> int:
-    """Receive until the receipt has `until` messages; returns when the last came, or `now_ns` if it has them already.
+def _take(session: Session, receipt: Receipt, until: int, batch: FrameBatch, rests_below: int = 0) -> None:
+    """Receive until the receipt has `until` messages.
 
     After fewer than `rests_below` messages at once, the consumer rests.
     """
@@ -333,7 +332,6 @@ def _take(
             report_ns = now_ns + REPORT_EVERY_NS
         if batch.count < rests_below and until - receipt.received > NEAR_THE_END:
             time.sleep(REST_S)
-    return now_ns
 
 
 def _with_receipt(result: RoleResult, receipt: Receipt, link: Link) -> RoleResult:

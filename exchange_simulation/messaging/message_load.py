@@ -12,8 +12,8 @@ from exchange.load_shape import LoadSegment, LoadShape
 if TYPE_CHECKING:  # the module loads kernels
     from gateway.due_times import DueTimes
 
-TAIL = 100
-"""The number of last messages of a stream that the growth of the backlog leaves out: Nagle may hold them for 40 ms."""
+IGNORED_LAST_MESSAGES = 100
+"""The growth of the backlog is computed without this many last messages of a stream: Nagle may hold them for 40 ms."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class MessageLoad:
     def quarter_windows(self) -> tuple[MessageRange, MessageRange]:
         """The first and the last messages of the last quarter; the growth of a backlog is seen by their delays."""
         begin = 3 * self.messages // 4
-        end = self.messages - min(TAIL, self.messages // 8)
+        end = self.messages - min(IGNORED_LAST_MESSAGES, self.messages // 8)
         width = max(1, (end - begin) // 4)
         return MessageRange(begin, begin + width), MessageRange(end - width, end)
 

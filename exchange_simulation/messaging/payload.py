@@ -199,6 +199,8 @@ class Receipt:
         self.size = size
         self._clock_ahead_ns = clock_ahead_ns
         self.came_ns = 0
+        self.latest_ns = 0
+        """When the latest batch came."""
         self._bounds: Longs = np.array(bounds, np.int64)
         parts = len(bounds) + 1
         self._states: list[Longs] = [np.zeros(_STATE_SIZE, np.int64) for _ in range(parts)]
@@ -212,6 +214,7 @@ class Receipt:
     def add(self, batch: FrameBatch, now_ns: int) -> None:
         """Check a batch that had come at `now_ns`; adds this time to `came_ns` for each frame."""
         self.came_ns += now_ns * batch.count
+        self.latest_ns = now_ns
         if not len(self._bounds):
             self._add_to_part(0, batch, 0, batch.count, now_ns)
             return
