@@ -32,13 +32,13 @@ class SecondColumn:
     unit: Unit
     count: str = ""
     """For a rate: the count whose growth makes the rate."""
-    terminal: str = ""
+    terminal_title: str = ""
     """Its title in the table after a run. A first line is the heading of this column and of those to its right."""
-    page: str = ""
+    page_title: str = ""
     """Its title on the run's page."""
-    live: str = ""
+    live_title: str = ""
     """Its title in the window of `exchange run --live`, and in the browser."""
-    followed: str = ""
+    followed_title: str = ""
     """Its title in the table of seconds that Spark follows, with `exchange run --live-spark`."""
     in_spark: bool = True
     """Whether Spark's tables have the column. They have all times, also those without a column here."""
@@ -50,45 +50,80 @@ METERS = {int(meter): f"{meter.name.lower()}_per_s" for meter in THROUGHPUT_METE
 """The figure of each throughput meter."""
 
 COLUMNS = (
-    SecondColumn("offered_orders_per_s", Unit.RATE, terminal="orders/s\noffered", page="offered", needs_schedule=True),
     SecondColumn(
-        "orders_per_s", Unit.RATE, count="orders_sent", terminal="\nsent", page="sent", live="sent", followed="sent"
+        "offered_orders_per_s", Unit.RATE, terminal_title="orders/s\noffered", page_title="offered", needs_schedule=True
+    ),
+    SecondColumn(
+        "orders_per_s",
+        Unit.RATE,
+        count="orders_sent",
+        terminal_title="\nsent",
+        page_title="sent",
+        live_title="sent",
+        followed_title="sent",
     ),
     SecondColumn(
         "answered_orders_per_s",
         Unit.RATE,
         count="orders_answered",
-        terminal="\nanswered",
-        page="answered",
-        live="answered",
+        terminal_title="\nanswered",
+        page_title="answered",
+        live_title="answered",
         in_spark=False,
     ),
-    SecondColumn("answers_per_s", Unit.RATE, count="messages_received", live="answers", in_spark=False),
+    SecondColumn("answers_per_s", Unit.RATE, count="messages_received", live_title="answers", in_spark=False),
     SecondColumn("orders_sent", Unit.COUNT),
-    SecondColumn("orders_answered", Unit.COUNT, followed="answered"),
+    SecondColumn("orders_answered", Unit.COUNT, followed_title="answered"),
     SecondColumn("messages_received", Unit.COUNT),
     *(SecondColumn(figure, Unit.METER) for figure in METERS.values()),
     SecondColumn(
-        "{clock}_p50_us", Unit.TIME, terminal="us from {clock}\np50", page="p50", live="p50", followed="p50 us"
+        "{clock}_p50_us",
+        Unit.TIME,
+        terminal_title="us from {clock}\np50",
+        page_title="p50",
+        live_title="p50",
+        followed_title="p50 us",
     ),
-    SecondColumn("{clock}_p99_us", Unit.TIME, terminal="\np99", page="p99", live="p99", followed="p99 us"),
-    SecondColumn("{clock}_max_us", Unit.TIME, terminal="\nmax", page="max", live="max", followed="max us"),
     SecondColumn(
-        "handed_over_p50_us", Unit.TIME, terminal="handover\np50", page="p50 handed over", needs_schedule=True
+        "{clock}_p99_us", Unit.TIME, terminal_title="\np99", page_title="p99", live_title="p99", followed_title="p99 us"
     ),
-    SecondColumn("handed_over_p99_us", Unit.TIME, page="p99 handed over", needs_schedule=True),
-    SecondColumn("lag_p99_us", Unit.TIME, page="lag p99", live="lag p99", followed="lag p99", needs_schedule=True),
+    SecondColumn(
+        "{clock}_max_us", Unit.TIME, terminal_title="\nmax", page_title="max", live_title="max", followed_title="max us"
+    ),
+    SecondColumn(
+        "handed_over_p50_us",
+        Unit.TIME,
+        terminal_title="handover\np50",
+        page_title="p50 handed over",
+        needs_schedule=True,
+    ),
+    SecondColumn("handed_over_p99_us", Unit.TIME, page_title="p99 handed over", needs_schedule=True),
+    SecondColumn(
+        "lag_p99_us",
+        Unit.TIME,
+        page_title="lag p99",
+        live_title="lag p99",
+        followed_title="lag p99",
+        needs_schedule=True,
+    ),
     SecondColumn(
         "gateway_cpu_cores",
         Unit.CORES,
-        terminal="cores\ngateway",
-        page="gateway",
-        live="gateway",
-        followed="gateway",
+        terminal_title="cores\ngateway",
+        page_title="gateway",
+        live_title="gateway",
+        followed_title="gateway",
     ),
-    SecondColumn("engine_cpu_cores", Unit.CORES, terminal="\nengine", page="engine", live="engine", followed="engine"),
-    SecondColumn("reporter_cpu_cores", Unit.CORES, live="reporter", in_spark=False),
-    SecondColumn("broker_cpu_cores", Unit.CORES, live="broker", in_spark=False),
+    SecondColumn(
+        "engine_cpu_cores",
+        Unit.CORES,
+        terminal_title="\nengine",
+        page_title="engine",
+        live_title="engine",
+        followed_title="engine",
+    ),
+    SecondColumn("reporter_cpu_cores", Unit.CORES, live_title="reporter", in_spark=False),
+    SecondColumn("broker_cpu_cores", Unit.CORES, live_title="broker", in_spark=False),
 )
 """The columns, in the order in which they are shown. The terminal leaves out `lag p99`, which does not fit into 80
 characters."""

@@ -50,9 +50,9 @@ def command(ctx: click.Context) -> None:
     """
     if ctx.invoked_subcommand is None:
         from exchange_simulation.messaging.benchmarks import benchmark_of, names
-        from exchange_simulation.reports.tables import key, plain_table, terminal, words
+        from exchange_simulation.reports.tables import key_column, plain_table, terminal, words_column
 
-        table = plain_table(key(), words(), header=False)
+        table = plain_table(key_column(), words_column(), header=False)
         for benchmark in map(benchmark_of, names()):
             table.add_row(benchmark.name, f"{benchmark.about}  [{benchmark.paper}]")
         terminal().print(table)

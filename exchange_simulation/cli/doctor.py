@@ -65,7 +65,7 @@ def _show(summary: str, items: Sequence[Item]) -> None:
     from exchange.words import printable
     from exchange_simulation.reports import tables
 
-    table = tables.plain_table(tables.key(), tables.key(), tables.words(), header=False)
+    table = tables.plain_table(tables.key_column(), tables.key_column(), tables.words_column(), header=False)
     for item in items:
         verdict, style = SHOWN_VERDICTS[item.verdict]
         lines = [item.found, *_histogram(item.figures)]

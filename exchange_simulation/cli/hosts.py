@@ -67,10 +67,15 @@ def _as_record(finding: HostFinding) -> dict[str, Any]:
 
 def _show(findings: list[HostFinding]) -> None:
     """Print a table of the hosts that answered, and a sentence for each problem."""
-    from exchange_simulation.reports.tables import figure, key, plain_table, terminal, words
+    from exchange_simulation.reports.tables import figure_column, key_column, plain_table, terminal, words_column
 
     table = plain_table(
-        key("components"), figure("cores"), figure("clock +- us"), words("exchange"), words("kernel"), words("host")
+        key_column("components"),
+        figure_column("cores"),
+        figure_column("clock +- us"),
+        words_column("exchange"),
+        words_column("kernel"),
+        words_column("host"),
     )
     for finding in findings:
         table.add_row(

@@ -46,7 +46,7 @@ class KernelFolder:
 
     path: Path | None
     """None for `__pycache__` beside each source file."""
-    reason: str = ""
+    problem: str = ""
     """Why numba's own choice is not taken; empty if it is."""
     is_lasting: bool = True
     """False if the folder ends with this command."""
@@ -54,7 +54,7 @@ class KernelFolder:
     """False if no folder can be written to."""
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """The folder as a sentence names it."""
         return str(self.path) if self.path else f"{ROOT}, beside their sources"
 
@@ -68,10 +68,10 @@ def settle_kernel_cache() -> None:
         return
     folder = settled_folder()
     if not folder.is_usable:
-        raise UserError(f"{folder.reason}: name a folder that can be written to, with {VARIABLE}")
-    if folder.reason:
+        raise UserError(f"{folder.problem}: name a folder that can be written to, with {VARIABLE}")
+    if folder.problem:
         end = "" if folder.is_lasting else ", for this command alone, and compiled anew by the next one"
-        say(f"{folder.reason}: kernels are kept in {folder.words}{end}")
+        say(f"{folder.problem}: kernels are kept in {folder.description}{end}")
     if folder.path is None:
         os.environ.pop(VARIABLE, None)
     else:
@@ -85,7 +85,7 @@ def settle_kernel_cache() -> None:
 def settled_folder() -> KernelFolder:
     """The folder that this process takes, for good: it is chosen at the first call."""
     folder = choose_folder()
-    return folder if folder.is_lasting else _folder_of_this_command(folder.reason)
+    return folder if folder.is_lasting else _folder_of_this_command(folder.problem)
 
 
 def choose_folder() -> KernelFolder:

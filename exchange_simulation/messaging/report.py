@@ -35,7 +35,7 @@ from exchange_simulation.reports.comparison.table import show_ratios
 from exchange_simulation.reports.formats.numbers import ABSENT, number_text, whole_number
 from exchange_simulation.reports.report import ReportOptions, outcome_line, print_report, write_html
 from exchange_simulation.reports.run.hosts import host_sentences
-from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal, warning
+from exchange_simulation.reports.tables import FoldingTable, key_column, plain_table, terminal, warning
 
 if TYPE_CHECKING:
     from exchange_simulation.reports.drawing.figures import Drawing
@@ -187,7 +187,7 @@ def _show_summary(record: Mapping[str, Any]) -> None:
     for sentence in _other_answers(record, comparison_of(record)):
         console.print(sentence, highlight=False)
     transports = unique(row["transport"] for part in parts for row in part["rows"])
-    table = plain_table(key("lowest to highest"), *transports)
+    table = plain_table(key_column("lowest to highest"), *transports)
     for part in parts:
         column = main_column(part)
         ranges = [_range(part["rows"], transport, column) for transport in transports]
@@ -338,7 +338,9 @@ def _saturated_point(row: Mapping[str, Any]) -> str:
 
 def _table(rows: Rows, columns: Sequence[Column]) -> FoldingTable:
     table = plain_table(
-        *(key(title, from_right=True) for title in _titles(rows)), key(), *(column.title for column in columns)
+        *(key_column(title, from_right=True) for title in _titles(rows)),
+        key_column(),
+        *(column.title for column in columns),
     )
     for row in rows:
         cells = [_in_words(column, row["figures"].get(column.name)) for column in columns]

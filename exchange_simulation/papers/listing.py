@@ -5,12 +5,12 @@ from __future__ import annotations
 from rich.padding import Padding
 
 from exchange_simulation.papers.catalogue import PAPERS, coverage
-from exchange_simulation.reports.tables import key, plain_table, terminal, words
+from exchange_simulation.reports.tables import key_column, plain_table, terminal, words_column
 
 
 def show_papers() -> None:
     """Print a line for each paper."""
-    table = plain_table(key(), "claims", "commands", words(), header=True)
+    table = plain_table(key_column(), "claims", "commands", words_column(), header=True)
     for paper in PAPERS.values():
         table.add_row(paper.name, str(len(paper.claims)), str(len(paper.parts)), paper.title)
     terminal().print(table)

@@ -56,17 +56,17 @@ class TableColumn:
     from_right: bool
 
 
-def key(title: str = "", *, from_right: bool = False) -> TableColumn:
+def key_column(title: str = "", *, from_right: bool = False) -> TableColumn:
     """Return a column that names the row."""
     return TableColumn(title, "key", from_right)
 
 
-def figure(title: str = "") -> TableColumn:
+def figure_column(title: str = "") -> TableColumn:
     """Return a column of numbers. Its values stay on one line."""
     return TableColumn(title, "figure", from_right=True)
 
 
-def words(title: str = "") -> TableColumn:
+def words_column(title: str = "") -> TableColumn:
     """Return a column of sentences."""
     return TableColumn(title, "words", from_right=False)
 
@@ -78,7 +78,7 @@ def plain_table(
 
     `title_of_later_blocks` stands above each block after the first, whose first title should say the same.
     """
-    columns = [title if isinstance(title, TableColumn) else figure(title) for title in titles]
+    columns = [title if isinstance(title, TableColumn) else figure_column(title) for title in titles]
     if columns != sorted(columns, key=lambda column: ORDER.index(column.kind)):
         raise ValueError(f"columns are in another order than {', '.join(ORDER)}: {titles}")
     return FoldingTable(columns, gap, header, title_of_later_blocks)

@@ -57,5 +57,5 @@ def test_live_views_show_every_column_with_a_live_title(is_scheduled: bool) -> N
     for rows in groups(is_scheduled).values():
         labels += rows.values()
     columns = [column for column in COLUMNS if is_scheduled or not column.needs_schedule]
-    assert sorted(labels) == sorted(column.live for column in columns if column.live)
+    assert sorted(labels) == sorted(column.live_title for column in columns if column.live_title)
     assert max(len(label) for label in labels) <= 9

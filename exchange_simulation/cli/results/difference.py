@@ -19,7 +19,7 @@ from exchange_simulation.experiments.trials.conditions import DIFFERS_BY_RUN
 from exchange_simulation.launching.notices import holding
 from exchange_simulation.reports.formats.numbers import number_text
 from exchange_simulation.reports.formats.settings import condition_in_words
-from exchange_simulation.reports.tables import figure, key, plain_table, terminal, words
+from exchange_simulation.reports.tables import figure_column, key_column, plain_table, terminal, words_column
 
 ABSENT = "absent"
 USABLE = {"complete", "saturated"}
@@ -125,8 +125,8 @@ def _show(part: Part, style: str = "") -> None:
     for line in part.lines:
         terminal().print(Padding(Text(line, style=style), (0, 0, 0, 3)))
     if part.columns:
-        kind_of_column = figure if len(part.columns) > 3 else words
-        table = plain_table(key(), *(kind_of_column(title) for title in part.columns[1:]))
+        kind_of_column = figure_column if len(part.columns) > 3 else words_column
+        table = plain_table(key_column(), *(kind_of_column(title) for title in part.columns[1:]))
         for row in part.rows:
             table.add_row(*row)
         terminal().print(table)

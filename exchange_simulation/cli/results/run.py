@@ -18,7 +18,7 @@ from exchange_simulation.launching.record.noise import noise_words
 from exchange_simulation.reports.formats.few_orders import has_enough_orders
 from exchange_simulation.reports.formats.numbers import number_text
 from exchange_simulation.reports.formats.settings import condition_in_words, setting_text
-from exchange_simulation.reports.tables import key, plain_table, terminal, words
+from exchange_simulation.reports.tables import key_column, plain_table, terminal, words_column
 from transports.registry import scheme_of
 
 CONDITIONS: Parts = {
@@ -130,7 +130,7 @@ SHOWN_ELSEWHERE = {"transport", "orders_per_s", "orders", "seed", "url", "networ
 
 def show_conditions(record: Record) -> None:
     """Print under which conditions a run was made."""
-    grid = plain_table(key(), words(), header=False)
+    grid = plain_table(key_column(), words_column(), header=False)
     for title, sentence in _lines(record):
         grid.add_row(title, sentence)
     terminal().print(grid)

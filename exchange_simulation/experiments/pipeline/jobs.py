@@ -22,7 +22,7 @@ from exchange_simulation.experiments.pipeline.run_sources import RunSources, fin
 from exchange_simulation.launching.errors import UserError, users_mistake
 from exchange_simulation.launching.files import local_path
 from exchange_simulation.reports.formats.few_orders import figure_cell
-from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal
+from exchange_simulation.reports.tables import FoldingTable, key_column, plain_table, terminal
 from spark.dataset.folder import DatasetFolder, LocalFolder, as_url, dataset_folder, is_local, served_to_change
 from spark.dataset.ingesting import EventTables, Ingested, ingest_runs
 from spark.dataset.runs import IngestedRun
@@ -292,7 +292,7 @@ def print_summary(folder: DatasetFolder, runs: int, as_json: bool) -> None:
 def _table(rows: list[dict[str, Any]]) -> FoldingTable:
     """Return the rows as a table, grouped by experiment. An arm is named by its transport and its settings."""
     offered, *figure_titles = COLUMNS
-    table = plain_table(key("arm"), key(offered, from_right=True), *figure_titles, gap=1)
+    table = plain_table(key_column("arm"), key_column(offered, from_right=True), *figure_titles, gap=1)
     for experiment, arms in groupby(rows, lambda row: row["experiment"]):
         table.add_row(Text(experiment, "bold"))
         for arm in arms:

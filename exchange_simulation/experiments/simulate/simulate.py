@@ -27,7 +27,7 @@ from exchange_simulation.launching.record.machine import host_facts, now, versio
 from exchange_simulation.launching.setting_warnings import warn_of_prices
 from exchange_simulation.reports.exports import print_json
 from exchange_simulation.reports.progress import counting
-from exchange_simulation.reports.tables import FoldingTable, indented, key, plain_table, terminal
+from exchange_simulation.reports.tables import FoldingTable, indented, key_column, plain_table, terminal
 
 FILE = "simulation.json"
 MARKET = "market"
@@ -261,7 +261,9 @@ def _matched_by(record: dict[str, Any]) -> str:
 
 def _totals(record: dict[str, Any]) -> FoldingTable:
     """Return the table of totals, with their spread over instruments."""
-    table = plain_table(key(), "total", "an instrument: least", "median", "most", title_of_later_blocks="an instrument")
+    table = plain_table(
+        key_column(), "total", "an instrument: least", "median", "most", title_of_later_blocks="an instrument"
+    )
     for name, title in TITLES.items():
         figures = [record["totals"][name], *record["per_instrument"][name].values()]
         table.add_row(title, *(f"{figure:,.0f}" for figure in figures))

@@ -14,7 +14,7 @@ def hurts_or_helps(finding: Finding) -> str:
     """Return the sentence about Nagle's algorithm on, compared with off, if they differ.
 
     `finding.first` is off, and `finding.second` is on. The ratio is the time with off over the time with on, so below 1
-    Nagle's algorithm makes the exchange slower.
+    orders take longer with Nagle's algorithm.
 
     For example: Nagle on hurts: 9.3 times slower (8.1..10.2), in 8 of 8 repeats
     """

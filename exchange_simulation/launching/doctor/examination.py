@@ -209,6 +209,7 @@ def brokers() -> Iterator[Item]:
         try:
             yield Item(name=name, verdict="good", found=transport.broker().installed())
         except TransportError as error:
+            # The sentence is "problem: advice". It is all problem, without a colon, if there is no advice.
             problem, _, advice = str(error).partition(": ")
             yield Item(name=name, verdict="no", found=problem, why="it is not installed", advice=advice)
 
@@ -224,21 +225,22 @@ def java() -> Item:
     try:
         runtime = find_java()
     except SparkUnavailableError as error:
+        # The sentence is "problems: advice". The problems name paths, which may have colons; the advice has none.
         problem, _, advice = str(error).rpartition(": ")
         return Item(name="java", verdict="no", found=problem, why="no Java for Spark", advice=advice)
     return Item(name="java", verdict="good", found=f"Java {runtime.version} at {runtime.executable}")
 
 
 def kernels() -> Item:
-    """The folder in which compiled kernels are kept."""
+    """Return in which folder compiled kernels are kept."""
     folder = settled_folder()
-    if folder.is_lasting and not folder.reason:
-        return Item(name="kernels", verdict="good", found=f"kept in {folder.words}")
-    found = f"kept in {folder.words}" if folder.is_lasting else "kept for one command"
+    if folder.is_lasting and not folder.problem:
+        return Item(name="kernels", verdict="good", found=f"kept in {folder.description}")
+    found = f"kept in {folder.description}" if folder.is_lasting else "kept for one command"
     return Item(
         name="kernels",
         verdict="care",
-        found=f"{found}: {folder.reason}",
+        found=f"{found}: {folder.problem}",
         why="kernels are compiled anew by each command" if not folder.is_lasting else "",
         advice=f"name a folder that can be written to, with {VARIABLE}",
     )
@@ -283,7 +285,14 @@ def disk(results: Path) -> Item:
         )
     free = psutil.disk_usage(str(folder)).free
     place = f"free at {folder} ({kind})" if kind else f"free at {folder}"
-    return _enough("disk", free, PLENTY_OF_DISK, LEAST_DISK, place, "a million orders take about 2 MiB, recorded 40")
+    return _enough(
+        "disk",
+        free,
+        PLENTY_OF_DISK,
+        LEAST_DISK,
+        place,
+        "a million orders take about 2 MiB, or 40 MiB if they are recorded",
+    )
 
 
 def _existing_folder(folder: Path) -> Path:

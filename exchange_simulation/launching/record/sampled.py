@@ -1,6 +1,6 @@
-"""The field `sampled` of run.json: figures of sampled orders alone, as the exchange's paper has them (docs/samples.md).
+"""The field `sampled` of run.json: figures of sampled orders alone.
 
-All other figures are of every order.
+The paper that `exchange paper amqp` repeats has such figures (docs/samples.md). All other figures are of every order.
 """
 
 from __future__ import annotations

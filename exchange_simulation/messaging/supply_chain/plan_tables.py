@@ -16,7 +16,7 @@ from exchange_simulation.messaging.supply_chain.paper_figures import PAPERS_MIX
 from exchange_simulation.messaging.supply_chain.plan import SupplyChainPlan
 from exchange_simulation.messaging.supply_chain.topologies import PER_BASE
 from exchange_simulation.reports.formats.numbers import number_text
-from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal, words
+from exchange_simulation.reports.tables import FoldingTable, key_column, plain_table, terminal, words_column
 
 GROUP_IN_WORDS = {
     Group.A: "a  topic NP NT ND",
@@ -76,7 +76,14 @@ def _percent(part: float, whole: float) -> str:
 
 def _interactions(plan: SupplyChainPlan) -> FoldingTable:
     table = plain_table(
-        key(from_right=True), key("interaction"), key("by"), "each/s", "all/s", "sent/s", "received/s", "%"
+        key_column(from_right=True),
+        key_column("interaction"),
+        key_column("by"),
+        "each/s",
+        "all/s",
+        "sent/s",
+        "received/s",
+        "%",
     )
     topology = plan.topology
     for number in topology.interactions:
@@ -100,7 +107,14 @@ def _traffic(part: SupplyChainPlan, plan: SupplyChainPlan) -> list[str]:
 def _messages(plan: SupplyChainPlan) -> FoldingTable:
     chain = Chain(plan.topology)
     table = plain_table(
-        key(from_right=True), key("message"), key("from, to"), key(""), "sent/s", "received/s", "kB", "destinations"
+        key_column(from_right=True),
+        key_column("message"),
+        key_column("from, to"),
+        key_column(""),
+        "sent/s",
+        "received/s",
+        "kB",
+        "destinations",
     )
     for flow in plan.flows:
         message = flow.message
@@ -121,7 +135,7 @@ def _messages(plan: SupplyChainPlan) -> FoldingTable:
 def _sizes(plan: SupplyChainPlan) -> FoldingTable:
     """Tables 2 and 4: the parameters of each message's size, its three sizes with their chances, and their average."""
     chances = [f"{share:.0%}" for share in PROBABILITIES]
-    table = plain_table(key("size, m1 x + b, kB"), "m1", "b", "x", *chances, "average")
+    table = plain_table(key_column("size, m1 x + b, kB"), "m1", "b", "x", *chances, "average")
     for flow in plan.flows:
         message = flow.message
         x = INTERACTIONS[message.interaction].x
@@ -138,7 +152,7 @@ def _sizes(plan: SupplyChainPlan) -> FoldingTable:
 
 def _groups(plan: SupplyChainPlan) -> FoldingTable:
     paper_mix = PAPERS_MIX.get(plan.topology.name, {})
-    table = plain_table(key("group"), "sent/s", "received/s", "%", "paper's", "kB/s", "% of kB", "paper's")
+    table = plain_table(key_column("group"), "sent/s", "received/s", "%", "paper's", "kB/s", "% of kB", "paper's")
     for group in Group:
         part = plan.of_group(group)
         share = paper_mix.get(group.value)
@@ -156,7 +170,7 @@ def _groups(plan: SupplyChainPlan) -> FoldingTable:
 def _locations(plan: SupplyChainPlan) -> FoldingTable:
     sent_titles = [f"sends {group.value}" for group in Group]
     received_titles = [f"gets {group.value}" for group in Group]
-    table = plain_table(key("each, a second"), *sent_titles, *received_titles, gap=1)
+    table = plain_table(key_column("each, a second"), *sent_titles, *received_titles, gap=1)
     for kind in AgentKind:
         if plan.topology.locations[kind]:
             parts = [plan.of_group(group) for group in Group]
@@ -166,7 +180,7 @@ def _locations(plan: SupplyChainPlan) -> FoldingTable:
 
 
 def _our_choices() -> FoldingTable:
-    table = plain_table(key("ours, where the paper is silent"), words())
+    table = plain_table(key_column("ours, where the paper is silent"), words_column())
     for subject, choice in OUR_CHOICES:
         table.add_row(subject, choice)
     return table

@@ -14,7 +14,7 @@ from exchange_simulation.launching.metrics import Read, number_at
 from exchange_simulation.launching.record.noise import share_words
 from exchange_simulation.launching.record.noise_summary import noise_of
 from exchange_simulation.reports.formats.numbers import ABSENT, number_text, whole_number
-from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal, warning, words
+from exchange_simulation.reports.tables import FoldingTable, key_column, plain_table, terminal, warning, words_column
 
 Columns = Mapping[str, Read]
 """Titles, each with a function that reads the figure from a probe."""
@@ -54,7 +54,7 @@ def _evidence(record: Record) -> FoldingTable:
     """Return a table with a row for each rate."""
     axis = LoadAxis.of(record)
     columns = columns_of(record)
-    table = plain_table(key(axis.unit, from_right=True), "held", *columns, "noise", words("why not"))
+    table = plain_table(key_column(axis.unit, from_right=True), "held", *columns, "noise", words_column("why not"))
     probes_by_rate: dict[float, list[Record]] = {}
     for probe in record["probes"]:
         probes_by_rate.setdefault(float(probe[axis.name]), []).append(probe)

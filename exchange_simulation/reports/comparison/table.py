@@ -22,7 +22,7 @@ from exchange_simulation.reports.comparison.ratio_plot import Mark, RatioPlot, r
 from exchange_simulation.reports.comparison.sentences import completion, cpu_beyond, cpu_metric, rate_and_name, sureness
 from exchange_simulation.reports.formats.estimates import median_text, with_middle_half
 from exchange_simulation.reports.formats.numbers import number_text, rate_text
-from exchange_simulation.reports.tables import FoldingTable, TableColumn, key, plain_table, terminal, warning
+from exchange_simulation.reports.tables import FoldingTable, TableColumn, key_column, plain_table, terminal, warning
 
 STRIP_WIDTH = 25
 KEY = "--*-- the arms differ; --o-- cannot tell; | marks 1. Repeats: how many lie on the ratio's side of 1."
@@ -107,7 +107,7 @@ def show_ratios(console: Console, record: Record) -> None:
 def _ratios(plot: RatioPlot, marks: list[Mark]) -> FoldingTable:
     """Return the ratio plot of one metric and pair of contenders."""
     strips = TableColumn(scale_of_strips(plot.ticks, STRIP_WIDTH), "figure", from_right=False)
-    table = plain_table(key(from_right=True), strips, "ratio", "repeats")
+    table = plain_table(key_column(from_right=True), strips, "ratio", "repeats")
     for mark in marks:
         if mark.outcome != "not compared":
             strip_of_mark = Text(strip(mark, plot.ticks, STRIP_WIDTH), no_wrap=True)
@@ -123,7 +123,7 @@ def _completion(record: Record) -> FoldingTable:
     is_any_saturated = any(arm["saturated"] for arm in record["arms"])
     if is_any_saturated:
         titles.append("saturated")
-    table = plain_table(key("orders/s", from_right=True), key(), *titles)
+    table = plain_table(key_column("orders/s", from_right=True), key_column(), *titles)
     for arm in record["arms"]:
         clock = "handed_over" if _has_no_due_times(arm) else "due"
         figures = [completion(arm, clock, name, with_middle_half) for name in ("p50", "p99")]
@@ -146,7 +146,9 @@ def _cpu(record: Record) -> FoldingTable:
     titles = [in_all]
     if is_compared:
         titles.append(f"more than {record['contenders'][0]}")
-    table = plain_table(key("orders/s", from_right=True), key(), *titles, *components, title_of_later_blocks=in_all)
+    table = plain_table(
+        key_column("orders/s", from_right=True), key_column(), *titles, *components, title_of_later_blocks=in_all
+    )
     for arm in record["arms"]:
         figures = [with_middle_half(arm["metrics"].get("cpu_s_per_million"))]
         if is_compared:
@@ -159,7 +161,7 @@ def _cpu(record: Record) -> FoldingTable:
 
 def _nagle_table(record: Record, metrics: Mapping[str, str]) -> FoldingTable:
     """Return a table with a row for each arm, and these metrics by their titles."""
-    table = plain_table(key("orders/s", from_right=True), key(), key(), *metrics)
+    table = plain_table(key_column("orders/s", from_right=True), key_column(), key_column(), *metrics)
     for arm in record["arms"]:
         figures = [_figure(arm, metric) for metric in metrics.values()]
         settings = arm["settings"]

@@ -9,7 +9,15 @@ from exchange.unique import unique
 from exchange.words import counted
 from exchange_simulation.reports.formats.numbers import ABSENT, whole_number
 from exchange_simulation.reports.formats.times import time_in_words
-from exchange_simulation.reports.tables import FoldingTable, figure, indented, key, plain_table, terminal, words
+from exchange_simulation.reports.tables import (
+    FoldingTable,
+    figure_column,
+    indented,
+    key_column,
+    plain_table,
+    terminal,
+    words_column,
+)
 
 COUNTS = ("doubled", "reordered", "unreported")
 PHASES = ("before", "during", "after")
@@ -132,7 +140,7 @@ def show(record: Record) -> None:
 
 def _matrix(record: Record) -> FoldingTable:
     transports = transports_of(record)
-    table = plain_table(key("fault"), *(figure(transport) for transport in transports))
+    table = plain_table(key_column("fault"), *(figure_column(transport) for transport in transports))
     for fault in record["faults"]:
         summaries = [cell_summary(cell_of(record, fault, transport)) for transport in transports]
         table.add_row(fault, *(Text(summary) for summary in summaries))
@@ -162,12 +170,12 @@ def cell_summary(cell: Record | None) -> str:
 
 def _details(record: Record) -> FoldingTable:
     table = plain_table(
-        key("fault"),
-        key("over"),
+        key_column("fault"),
+        key_column("over"),
         *COUNTS,
         *(f"p99\n{phase}" for phase in PHASES),
         "exit",
-        words("what the run said"),
+        words_column("what the run said"),
     )
     for cell in record["cells"]:
         table.add_row(cell["fault"], cell["over"], *_detail_cells(cell))

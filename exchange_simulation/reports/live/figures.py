@@ -20,7 +20,7 @@ def _figures_of(clock: str) -> list[str]:
     """Return the figures of this clock's times that a live view shows. For example: p50, p99, max"""
     figures = []
     for column in COLUMNS:
-        if column.unit is Unit.TIME and column.live:
+        if column.unit is Unit.TIME and column.live_title:
             name = column.figure.format(clock=clock)
             if name.startswith(f"{clock}_"):
                 figures.append(name.removeprefix(f"{clock}_").removesuffix("_us"))

@@ -39,7 +39,7 @@ def groups(is_scheduled: bool) -> dict[str, Rows]:
     times = f"us from {since}"
     rows: dict[str, Rows] = {MESSAGES: {}, times: {}, CORES: {}}
     for column in COLUMNS:
-        if not column.live or (column.needs_schedule and not is_scheduled):
+        if not column.live_title or (column.needs_schedule and not is_scheduled):
             continue
         if column.unit is Unit.TIME:
             title = times
@@ -47,7 +47,7 @@ def groups(is_scheduled: bool) -> dict[str, Rows]:
             title = CORES
         else:
             title = MESSAGES
-        rows[title][column.figure.format(clock=clock)] = column.live
+        rows[title][column.figure.format(clock=clock)] = column.live_title
     return rows
 
 

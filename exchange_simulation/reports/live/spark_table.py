@@ -13,12 +13,12 @@ from rich.text import Text
 from exchange.second_columns import COLUMNS
 from exchange.words import counted
 from exchange_simulation.reports.formats.seconds import second_cells
-from exchange_simulation.reports.tables import key, plain_table
+from exchange_simulation.reports.tables import key_column, plain_table
 from spark.live.table import Totals
 
-FOLLOWED = [column for column in COLUMNS if column.followed]
+FOLLOWED = [column for column in COLUMNS if column.followed_title]
 """The columns of a table, behind the second's number."""
-TITLES = ["second", *(column.followed for column in FOLLOWED)]
+TITLES = ["second", *(column.followed_title for column in FOLLOWED)]
 SECONDS_SHOWN = 10
 """The most seconds of a run that a terminal shows: the newest ones."""
 RUNS_SHOWN = 3
@@ -99,7 +99,7 @@ def seconds_table(name: str, rows: Iterable[Row]) -> Group:
     """Return a table of these seconds, newest last; a second that is not final is dim."""
     in_order = sorted(rows, key=lambda row: row["second"])
     clock = clock_of(in_order)
-    table = plain_table(key("second", from_right=True), *(column.followed for column in FOLLOWED), gap=1)
+    table = plain_table(key_column("second", from_right=True), *(column.followed_title for column in FOLLOWED), gap=1)
     for row in in_order:
         table.add_row(*second_cells(row, FOLLOWED, clock), style="" if row["final"] else "dim")
     return Group(Text(f"{name}, us from {CLOCK_WORDS[clock]}"), table)

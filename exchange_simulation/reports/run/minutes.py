@@ -12,7 +12,7 @@ from exchange.records import COMPLETION, PROCESS, TRAFFIC
 from exchange.seconds import is_analysed, merged
 from exchange_simulation.reports.formats.numbers import ABSENT, is_number, number_text, whole_number
 from exchange_simulation.reports.run.run_folder import RunFolder, completion_clock, length_s
-from exchange_simulation.reports.tables import key, plain_table, terminal
+from exchange_simulation.reports.tables import key_column, plain_table, terminal
 
 MINUTE_S = 60
 LEAST_MINUTES = 10
@@ -153,7 +153,7 @@ def show_minutes(folder: RunFolder) -> None:
         return
     console = terminal()
     console.print(content.verdict, markup=False)
-    table = plain_table(key("minute", from_right=True), *content.columns, gap=1)
+    table = plain_table(key_column("minute", from_right=True), *content.columns, gap=1)
     rows = content.rows
     half = MOST_IN_TERMINAL // 2
     is_cut = len(rows) > MOST_IN_TERMINAL

@@ -13,7 +13,7 @@ from exchange.words import counted, printable
 from exchange_simulation.reports.formats.numbers import ABSENT, number_text
 from exchange_simulation.reports.run.run_folder import is_scheduled
 from exchange_simulation.reports.run.seconds_tables import CLOCK_WORDS, MOST_IN_TERMINAL
-from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal
+from exchange_simulation.reports.tables import FoldingTable, key_column, plain_table, terminal
 
 Row = dict[str, Any]
 FEWEST_SAMPLES = 30
@@ -41,7 +41,7 @@ def show_samples(folder: Path, record: Row) -> None:
 
 def _table(rows: Sequence[Row], exact_p50_us: dict[int | None, float | None]) -> FoldingTable:
     table = plain_table(
-        key("second", from_right=True), "samples", "p50", "95 % interval", "mean", "max", "p50 of all orders"
+        key_column("second", from_right=True), "samples", "p50", "95 % interval", "mean", "max", "p50 of all orders"
     )
     for row in rows:
         second: int | None = row["second"]

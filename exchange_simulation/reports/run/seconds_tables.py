@@ -11,7 +11,7 @@ from exchange_simulation.reports.formats.numbers import number_text
 from exchange_simulation.reports.formats.seconds import SECOND_FORMATS, second_cells
 from exchange_simulation.reports.run.run_folder import RunFolder, has_rates_per_s, is_scheduled
 from exchange_simulation.reports.run.seconds import Row, RunSeconds
-from exchange_simulation.reports.tables import FoldingTable, key, plain_table, terminal
+from exchange_simulation.reports.tables import FoldingTable, key_column, plain_table, terminal
 
 CLOCK_WORDS = {"due": "due", "handed_over": "handover"}
 MOST_IN_TERMINAL = 12
@@ -28,7 +28,7 @@ class SecondsTable:
 
 def seconds_table(folder: RunFolder) -> SecondsTable:
     """Return the page's table: a row for every second, or for the first and the last ones of a long run."""
-    columns = _columns_of(folder, lambda column: column.page)
+    columns = _columns_of(folder, lambda column: column.page_title)
     clock = _clock(folder)
     rows: list[tuple[int, list[str]] | None] = []
     for row in RunSeconds(folder).table_rows(MOST_ON_A_PAGE):
@@ -36,7 +36,7 @@ def seconds_table(folder: RunFolder) -> SecondsTable:
             rows.append(None)
         else:
             rows.append((row["second"], [_cell(row, column, clock) for column in columns]))
-    return SecondsTable([column.page for column in columns], rows)
+    return SecondsTable([column.page_title for column in columns], rows)
 
 
 def show_seconds(folder: RunFolder) -> None:
@@ -47,10 +47,10 @@ def show_seconds(folder: RunFolder) -> None:
 
 
 def _terminal_table(folder: RunFolder, seconds: RunSeconds) -> FoldingTable:
-    columns = _columns_of(folder, lambda column: column.terminal)
+    columns = _columns_of(folder, lambda column: column.terminal_title)
     clock = _clock(folder)
-    headings = [column.terminal.format(clock=CLOCK_WORDS[clock]) for column in columns]
-    table = plain_table(key("second", from_right=True), *headings, gap=1)
+    headings = [column.terminal_title.format(clock=CLOCK_WORDS[clock]) for column in columns]
+    table = plain_table(key_column("second", from_right=True), *headings, gap=1)
     for row in seconds.table_rows(MOST_IN_TERMINAL):
         if row is None:
             table.add_row(*["..."] * (1 + len(columns)))

@@ -20,7 +20,7 @@ from exchange_simulation.reports.formats.few_orders import has_enough_orders, ma
 from exchange_simulation.reports.formats.numbers import ABSENT, number_text, rate_text, whole_number
 from exchange_simulation.reports.run.hosts import host_sentences
 from exchange_simulation.reports.run.market_data import COLUMNS, SubscriberRow, published_words, subscriber_rows
-from exchange_simulation.reports.tables import FoldingTable, indented, key, plain_table, terminal
+from exchange_simulation.reports.tables import FoldingTable, indented, key_column, plain_table, terminal
 from transports.guarantees import Fate
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def _rate(rates: dict[str, float | None], name: str) -> str:
 
 
 def _completion_table(record: dict[str, Any]) -> FoldingTable:
-    table = plain_table(key("microseconds"), *COMPLETION_COLUMNS.values())
+    table = plain_table(key_column("microseconds"), *COMPLETION_COLUMNS.values())
     times = record["completion_us"]
     rows = {title: times[clock] for clock, title in CLOCKS.items() if clock in times}
     if record.get("lag_us"):
@@ -241,7 +241,7 @@ def _figure(figures: dict[str, Any], name: str) -> str:
 
 def _pairs_table(pairs: list[dict[str, Any]]) -> FoldingTable:
     """Return a table with a row for each pair; completion times are from due time, if orders were due."""
-    table = plain_table(key("pair", from_right=True), key("status"), "orders/s", "p50", "p99", "max")
+    table = plain_table(key_column("pair", from_right=True), key_column("status"), "orders/s", "p50", "p99", "max")
     for pair in pairs:
         times = pair["completion_us"].get("due") or pair["completion_us"].get("handed_over")
         figures = [ABSENT, ABSENT, ABSENT]
@@ -253,7 +253,7 @@ def _pairs_table(pairs: list[dict[str, Any]]) -> FoldingTable:
 
 def gateways_table(gateways: list[dict[str, Any]]) -> FoldingTable:
     """Return a table with a row for each gateway at one engine, or of many for the best, the median and the worst."""
-    table = plain_table(key("gateway"), key("status"), "orders", "share", "p50", "p99", "max")
+    table = plain_table(key_column("gateway"), key_column("status"), "orders", "share", "p50", "p99", "max")
     for row in fairness_rows(gateways):
         figures = [_figure(row.times, name) if row.times else ABSENT for name in ("p50", "p99", "max")]
         share = ABSENT if row.share is None else f"{row.share:.2%}"
@@ -263,7 +263,7 @@ def gateways_table(gateways: list[dict[str, Any]]) -> FoldingTable:
 
 def _engines_table(engines: list[dict[str, Any]]) -> FoldingTable:
     """Return a table with a row for each of several engines."""
-    table = plain_table(key("engine"), "orders", "share", "answers", "CPU")
+    table = plain_table(key_column("engine"), "orders", "share", "answers", "CPU")
     for row in engine_rows(engines):
         share = ABSENT if row.share is None else f"{row.share:.2%}"
         cpu = ABSENT if row.cpu_s is None else f"{row.cpu_s:.2f} s"
@@ -273,7 +273,7 @@ def _engines_table(engines: list[dict[str, Any]]) -> FoldingTable:
 
 def _subscribers_table(rows: Sequence[SubscriberRow]) -> FoldingTable:
     """Return a table with a row for each subscriber, or for some of many; times are from the engine's reading."""
-    table = plain_table(key("subscriber", from_right=True), *COLUMNS, gap=1)
+    table = plain_table(key_column("subscriber", from_right=True), *COLUMNS, gap=1)
     for row in rows:
         table.add_row(row.label, *row.cells)
     return table
@@ -321,7 +321,7 @@ def capture_sentences(capture: dict[str, Any]) -> Iterator[str]:
 
 def show_packets(rows: Sequence[PacketRow]) -> None:
     """Print table 1 of the paper, with sender and receiver in front."""
-    table = plain_table(key("from"), key("to"), key("Nagle"), *PACKETS)
+    table = plain_table(key_column("from"), key_column("to"), key_column("Nagle"), *PACKETS)
     for row in rows:
         table.add_row(*_packet_cells(row))
     terminal().print(table)

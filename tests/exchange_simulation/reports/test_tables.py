@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from exchange_simulation.reports.tables import FoldingTable, columns, figure, key, plain_table, words
+from exchange_simulation.reports.tables import (
+    FoldingTable,
+    columns,
+    figure_column,
+    key_column,
+    plain_table,
+    words_column,
+)
 
 REASON = "the engine held 7,612 of 9,000 orders/s while other work took 23 % of the processors [8 of 10 runs]"
 
@@ -35,7 +42,7 @@ def cell_of(row: int, number: int) -> str:
 def wide_table() -> FoldingTable:
     """Return a table of three rows, of which the first has no reason."""
     titles = [f"figure {number}" for number in range(FIGURES)]
-    table = plain_table(key("orders/s", from_right=True), key(), *titles, words("why not"))
+    table = plain_table(key_column("orders/s", from_right=True), key_column(), *titles, words_column("why not"))
     for row in range(ROWS):
         figures = [cell_of(row, number) for number in range(FIGURES)]
         reason = "" if row == 0 else REASON
@@ -56,7 +63,7 @@ def test_every_block_repeats_the_keys_beside_whole_figures(width):
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_a_reason_wraps_and_loses_no_word(width):
-    table = plain_table(key("orders/s"), "held", words("why not"))
+    table = plain_table(key_column("orders/s"), "held", words_column("why not"))
     table.add_row("9,000", "2 of 10", REASON)
     printed_words = " ".join(lines_of(table, width)).split()
     assert set(REASON.split()) <= set(printed_words)
@@ -73,7 +80,7 @@ def test_rows_without_a_reason_are_left_out_of_a_block_of_reasons():
 
 
 def test_a_key_that_is_wider_than_the_terminal_is_folded():
-    table = plain_table(key("arm"), "p50 us")
+    table = plain_table(key_column("arm"), "p50 us")
     table.add_row("x" * 90, "1,234")
     lines = lines_of(table, 60)
 
@@ -87,10 +94,10 @@ cells = st.text(st.sampled_from("0123456789,.xyz[]"), max_size=30)
 @given(
     st.lists(st.tuples(cells, cells, cells, cells), min_size=1, max_size=4),
     st.integers(40, 120),
-    st.sampled_from([figure, words]),
+    st.sampled_from([figure_column, words_column]),
 )
 def test_no_character_is_lost_at_any_width(rows, width, kind):
-    table = plain_table(key(), figure("a"), kind("b"), words("c"), header=False)
+    table = plain_table(key_column(), figure_column("a"), kind("b"), words_column("c"), header=False)
     for row in rows:
         table.add_row(*row)
     lines = lines_of(table, width)
@@ -109,4 +116,4 @@ def test_a_pipe_has_80_columns_unless_the_variable_columns_is_set(monkeypatch):
 
 def test_columns_in_another_order_are_refused():
     with pytest.raises(ValueError, match="key, figure, words"):
-        plain_table(key(), words("why"), "p50")
+        plain_table(key_column(), words_column("why"), "p50")
