@@ -22,7 +22,7 @@ SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbi
 class SshServer:
     """An sshd under way."""
 
-    before: str
+    command_prefix: str
     """The words before a command that run it through this sshd."""
     process: subprocess.Popen[bytes]
 
@@ -74,14 +74,14 @@ def ssh_server(folder: Path) -> Iterator[SshServer]:
     (folder / "ssh_config").write_text("\n".join(client) + "\n")
     with (folder / "sshd.log").open("wb") as log:
         process = subprocess.Popen([SSHD, "-D", "-e", "-f", folder / "sshd_config"], stderr=log)
-    before = f"ssh -F {folder / 'ssh_config'} engine1"
+    command_prefix = f"ssh -F {folder / 'ssh_config'} engine1"
     try:
-        until(lambda: _answers(before), f"sshd answers; its log: {folder / 'sshd.log'}")
-        yield SshServer(before, process)
+        until(lambda: _answers(command_prefix), f"sshd answers; its log: {folder / 'sshd.log'}")
+        yield SshServer(command_prefix, process)
     finally:
         process.terminate()
         process.wait()
 
 
-def _answers(before: str) -> bool:
-    return subprocess.run([*before.split(), "true"], capture_output=True, check=False).returncode == 0
+def _answers(command_prefix: str) -> bool:
+    return subprocess.run([*command_prefix.split(), "true"], capture_output=True, check=False).returncode == 0

@@ -35,18 +35,19 @@ def timed(tape: Path) -> Path:
     return tape
 
 
-def settled(tape: Path, **given: Any) -> dict[str, Any]:
+def settings_from(tape: Path, **given: Any) -> dict[str, Any]:
+    """Return the settings that the tape determines, beside those that are given."""
     return settings_of_tape({"tape": str(tape), "orders": None, "speed": None, **given})
 
 
 def test_a_tape_without_due_times_is_replayed_at_the_rate(tape: Path) -> None:
-    assert settled(tape) == {"orders": 5}
+    assert settings_from(tape) == {"orders": 5}
 
 
 def test_by_default_a_tape_is_replayed_with_its_due_times(timed: Path) -> None:
-    assert settled(timed) == {"orders": 5, "arrivals": "recorded", "orders_per_s": 1000.0}
-    assert settled(timed, speed=10.0)["orders_per_s"] == 10_000.0
-    assert settled(timed, orders=3) == {"orders": 3, "arrivals": "recorded", "orders_per_s": 2000.0}
+    assert settings_from(timed) == {"orders": 5, "arrivals": "recorded", "orders_per_s": 1000.0}
+    assert settings_from(timed, speed=10.0)["orders_per_s"] == 10_000.0
+    assert settings_from(timed, orders=3) == {"orders": 3, "arrivals": "recorded", "orders_per_s": 2000.0}
 
 
 @pytest.mark.parametrize(
@@ -59,17 +60,17 @@ def test_by_default_a_tape_is_replayed_with_its_due_times(timed: Path) -> None:
     ],
 )
 def test_given_arrivals_or_rate_max_override_the_due_times(timed: Path, given: dict[str, Any]) -> None:
-    assert settled(timed, **given) == {"orders": 5}
+    assert settings_from(timed, **given) == {"orders": 5}
     settings = run_settings(tape=str(timed), **given)
     assert settings.arrivals == given.get("arrivals", "fixed")
     assert settings.orders_per_s == given.get("orders_per_s", 8000.0)
 
 
 def test_the_settings_that_a_gateway_gets_are_already_settled(timed: Path) -> None:
-    first = settled(timed, speed=3.0)
+    first = settings_from(timed, speed=3.0)
     typed_rate = repr(first["orders_per_s"])  # as the launcher writes it into the gateway's command
     given = {**first, "orders_per_s": float(typed_rate), "speed": 3.0}
-    assert settled(timed, **given) == first
+    assert settings_from(timed, **given) == first
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ def test_the_settings_that_a_gateway_gets_are_already_settled(timed: Path) -> No
 )
 def test_settings_that_contradict_due_times_are_refused(timed: Path, given: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        settled(timed, **given)
+        settings_from(timed, **given)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +108,7 @@ def test_arrivals_of_the_environment_override_the_due_times_too(
 @pytest.mark.parametrize("given", [{"speed": 2.0}, {"arrivals": "recorded"}])
 def test_a_speed_without_due_times_is_refused(tape: Path, given: dict[str, Any]) -> None:
     with pytest.raises(UserError, match=r"tape\.due.* is not there: give the orders a --rate instead"):
-        settled(tape, **given)
+        settings_from(tape, **given)
 
 
 def refused(*words: object) -> str:
@@ -144,7 +145,7 @@ def test_a_file_that_is_no_tape_is_refused_with_the_offset(tape: Path, tmp_path:
     assert "is a name for due times" in refused("run", "--tape", tmp_path / "tape.due")
 
 
-def test_due_times_that_are_none_are_refused(tape: Path) -> None:
+def test_due_times_of_the_wrong_size_are_refused(tape: Path) -> None:
     tape.with_suffix(".due").write_bytes(b"12345678")
     assert "8 bytes, where 5 orders take 40" in refused("run", "--tape", tape)
 

@@ -67,5 +67,7 @@ def sshd(tmp_path: Path) -> Iterator[SshServer]:
 def behind_ssh(sshd: SshServer, tmp_path: Path) -> Path:
     """The file of a run whose engine and reporter are behind sshd, and whose gateway is on this host."""
     path = tmp_path / "hosts.toml"
-    path.write_text(table("engine", sshd.before, "127.0.0.1") + table("reporter", sshd.before, "127.0.0.1"))
+    path.write_text(
+        table("engine", sshd.command_prefix, "127.0.0.1") + table("reporter", sshd.command_prefix, "127.0.0.1")
+    )
     return path

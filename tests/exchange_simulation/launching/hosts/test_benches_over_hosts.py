@@ -85,12 +85,12 @@ def test_every_pattern_has_its_roles_on_two_hosts(words: str, namespaces: WriteH
 
 def test_a_consumer_behind_ssh_gets_every_message(sshd: SshServer, tmp_path: Path) -> None:
     hosts = tmp_path / "hosts.toml"
-    hosts.write_text(table("consumer", sshd.before, "127.0.0.1"))
+    hosts.write_text(table("consumer", sshd.command_prefix, "127.0.0.1"))
     finished, record = bench(tmp_path / "r", hosts, *STREAM, "--transport", "tcp,zeromq")
     assert finished.code == 0, finished.err
     for repeat in repeats(record):
         assert repeat["roles"]["consumer"]["received"] == COUNT
-    assert [host["host"] for host in record["hosts"]] == ["this host", sshd.before]
+    assert [host["host"] for host in record["hosts"]] == ["this host", sshd.command_prefix]
     until(lambda: not sshd.sessions(), "the end of all sessions")
 
 
@@ -111,7 +111,7 @@ def test_keys_are_copied_to_a_host_that_has_none(transport: str, keys: Path, tmp
 
 def test_a_broker_behind_ssh_serves_roles_here(sshd: SshServer, tmp_path: Path) -> None:
     hosts = tmp_path / "hosts.toml"
-    hosts.write_text(table("broker", sshd.before, "127.0.0.1"))
+    hosts.write_text(table("broker", sshd.command_prefix, "127.0.0.1"))
     finished, record = bench(tmp_path / "r", hosts, *STREAM, "--transport", "nats")
     assert finished.code == 0, finished.err
     assert repeats(record)[0]["roles"]["consumer"]["received"] == COUNT
@@ -136,7 +136,7 @@ def test_times_one_way_between_two_clocks_have_a_bound(tmp_path: Path) -> None:
 
 def test_a_host_that_is_lost_ends_the_benchmark_with_a_record(sshd: SshServer, tmp_path: Path) -> None:
     hosts = tmp_path / "hosts.toml"
-    hosts.write_text(table("consumer", sshd.before, "127.0.0.1"))
+    hosts.write_text(table("consumer", sshd.command_prefix, "127.0.0.1"))
     words = ("de-spsc", "--sizes", 64, "--rate", 1000, "--seconds", "2", "--repeats", 50, "--transport", "tcp")
     command = [EXCHANGE, "bench", *map(str, words), "--hosts", hosts, "--results", tmp_path / "r", "--name", "bench"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -147,13 +147,13 @@ def test_a_host_that_is_lost_ends_the_benchmark_with_a_record(sshd: SshServer, t
     assert process.returncode == 1
     assert "Traceback" not in err
     [reason] = json.loads(record.read_bytes())["reasons"]
-    assert sshd.before in reason
+    assert sshd.command_prefix in reason
     until(lambda: not sshd.sessions(), "the end of all roles")
 
 
 def test_ctrl_c_ends_the_roles_on_every_host(sshd: SshServer, tmp_path: Path) -> None:
     hosts = tmp_path / "hosts.toml"
-    hosts.write_text(table("publisher", sshd.before, "127.0.0.1") + CONSUMER_HERE)
+    hosts.write_text(table("publisher", sshd.command_prefix, "127.0.0.1") + CONSUMER_HERE)
     words = ("de-spsc", "--sizes", 64, "--rate", 1000, "--seconds", "2", "--repeats", 50, "--transport", "tcp")
     command = [EXCHANGE, "bench", *map(str, words), "--hosts", hosts, "--results", tmp_path / "r", "--name", "bench"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -28,7 +28,7 @@ def cells(folder: Path, hosts: Path, faults: str) -> dict[str, dict[str, Any]]:
 @pytest.fixture
 def behind_ssh(sshd: SshServer, tmp_path: Path) -> Path:
     path = tmp_path / "hosts.toml"
-    elsewhere = table("gateway", sshd.before, "127.0.0.1") + table("engine", sshd.before, "127.0.0.1")
+    elsewhere = table("gateway", sshd.command_prefix, "127.0.0.1") + table("engine", sshd.command_prefix, "127.0.0.1")
     path.write_text(elsewhere + REPORTER_HERE)
     return path
 
@@ -47,7 +47,7 @@ def test_components_on_other_hosts_are_killed_and_stopped(behind_ssh: Path, sshd
     until(lambda: not sshd.sessions(), "the end of all sessions")
 
 
-def test_a_broker_of_the_run_is_not_broken(behind_ssh: Path, tmp_path: Path) -> None:
+def test_faults_at_the_broker_are_skipped_over_hosts(behind_ssh: Path, tmp_path: Path) -> None:
     words = ("--transports", "nats", "--faults", "broker-kill,connection-reset", "--hosts", behind_ssh)
     finished = exchange("faults", "--quick", *words, "--results", tmp_path / "r", "--name", "faults")
     assert finished.code == 1, "no fault could be tried"
@@ -56,11 +56,11 @@ def test_a_broker_of_the_run_is_not_broken(behind_ssh: Path, tmp_path: Path) -> 
         assert cell["skipped"].endswith("over --hosts each run starts its broker itself")
 
 
-@pytest.mark.parametrize("place", ["before", "behind"])
-def test_the_reporter_must_be_on_this_host(place: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("separator", [(), ("--",)], ids=["option of faults", "option of its runs, after --"])
+def test_the_reporter_must_be_on_this_host(separator: tuple[str, ...], tmp_path: Path) -> None:
     hosts = tmp_path / "hosts.toml"
     hosts.write_text("[reporter]\nbefore = 'ssh a'\naddress = 'a'\n")
-    words = ("--hosts", hosts) if place == "before" else ("--", "--hosts", hosts)
+    words = (*separator, "--hosts", hosts)
     finished = exchange_in_process(
         "faults", "--transports", "tcp", "--faults", "engine-kill", "--results", tmp_path / "r", *words
     )

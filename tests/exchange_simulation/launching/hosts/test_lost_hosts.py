@@ -34,7 +34,7 @@ def engine_behind_ssh(sshd: SshServer, tmp_path: Path, running: StartRun) -> Run
     """A run under way whose engine is behind ssh. Processes on both sides have the run's folder for temporary files."""
     scratch = tmp_path / "scratch"
     path = tmp_path / "hosts.toml"
-    path.write_text(table("engine", f"{sshd.before} env TMPDIR={scratch}", "127.0.0.1") + REPORTER_HERE)
+    path.write_text(table("engine", f"{sshd.command_prefix} env TMPDIR={scratch}", "127.0.0.1") + REPORTER_HERE)
     return running("--no-page", "--hosts", path, *LONG).wait_until_under_way()
 
 
@@ -50,7 +50,7 @@ def test_a_connection_that_is_cut_ends_the_run_with_a_record(engine_behind_ssh: 
     assert finished.code == 1
     assert finished.record["status"] == "partial"
     assert "the engine ended with exit code 255: see engine.log" in "; ".join(finished.record["reasons"])
-    assert f"the host {sshd.before} env TMPDIR=" in "; ".join(finished.record["reasons"])
+    assert f"the host {sshd.command_prefix} env TMPDIR=" in "; ".join(finished.record["reasons"])
     assert " is gone: " in "; ".join(finished.record["reasons"])
     assert "Traceback" not in finished.err
     assert finished.record["counts"]["orders_sent"] > 0
@@ -85,7 +85,7 @@ def test_a_killed_launcher_leaves_nothing_on_either_side(engine_behind_ssh: Runn
 
 def test_ctrl_c_reaches_a_gateway_on_another_host(sshd: SshServer, tmp_path: Path, running: StartRun) -> None:
     path = tmp_path / "hosts.toml"
-    gateway = f"{sshd.before} env TMPDIR={tmp_path / 'scratch'}"
+    gateway = f"{sshd.command_prefix} env TMPDIR={tmp_path / 'scratch'}"
     path.write_text(table("gateway", gateway, "127.0.0.1") + REPORTER_HERE + "[engine]\naddress = '127.0.0.1'\n")
     run = running("--no-page", "--hosts", path, *LONG).wait_until_under_way()
     run.signal(signal.SIGINT)

@@ -96,7 +96,7 @@ def test_a_run_over_ssh_has_the_answers_of_one_host(behind_ssh: Path, sshd: SshS
     assert finished.record["checksums"] == run_exchange_in_process(tmp_path, *SMALL).record["checksums"]
     elsewhere, here = sorted(finished.record["hosts"], key=lambda host: host["host"] == "this host")
     assert elsewhere["components"] == ["reporter", "engine"]
-    assert elsewhere["host"] == sshd.before
+    assert elsewhere["host"] == sshd.command_prefix
     assert here["components"] == ["gateway"]
     assert len(list((tmp_path / "r").glob("*/spool/*.jsonl"))) > 0
     assert finished.record["counts"]["statistics_received"] > 0
@@ -136,7 +136,7 @@ def test_a_broker_is_started_on_its_host_and_ends_with_the_run(transport: str, s
         need_rabbitmq()
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    elsewhere = f"{sshd.before} env TMPDIR={scratch}"
+    elsewhere = f"{sshd.command_prefix} env TMPDIR={scratch}"
     path = tmp_path / "hosts.toml"
     path.write_text(table("broker", elsewhere, "127.0.0.1") + table("engine", elsewhere, "127.0.0.1"))
     finished = run_exchange(tmp_path / "r", "--hosts", path, "--transport", transport, *SMALL)
@@ -155,7 +155,7 @@ def test_a_broker_of_this_host_listens_where_the_others_find_it(
     if transport == "amqp":
         need_rabbitmq()
     path = tmp_path / "hosts.toml"
-    path.write_text(table("engine", sshd.before, "127.0.0.1") + "[broker]\naddress = '127.0.0.2'\n")
+    path.write_text(table("engine", sshd.command_prefix, "127.0.0.1") + "[broker]\naddress = '127.0.0.2'\n")
     finished = run_exchange(tmp_path / "r", "--hosts", path, "--transport", transport, *SMALL)
     assert finished.code == 0, finished.err
     assert "127.0.0.2:" in finished.record["settings"]["url"]
@@ -227,10 +227,10 @@ def test_a_host_that_cannot_take_part_is_named_before_anything_starts(
 
 def test_an_ssh_that_is_refused_is_named_with_its_own_words(sshd: SshServer, tmp_path: Path) -> None:
     path = tmp_path / "hosts.toml"
-    before = sshd.before.replace("engine1", "-p 1 engine1")
+    before = sshd.command_prefix.replace("engine1", "-p 1 engine1")
     path.write_text(table("engine", before, "127.0.0.1") + REPORTER_HERE)
     finished = run_exchange(tmp_path / "r", "--hosts", path, *SMALL)
     assert finished.code == 2
     assert "ended with exit code 255" in finished.err
     assert "Connection refused" in finished.err
-    assert subprocess.run([*sshd.before.split(), "true"], check=False).returncode == 0
+    assert subprocess.run([*sshd.command_prefix.split(), "true"], check=False).returncode == 0
