@@ -81,7 +81,7 @@ LONG = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "1000000
             "amqp?queue=stream: a stream gives each consumer every",
         ),
         ("de-spsc --transport zeromq?hwm=5&hwm=6", "zeromq?hwm=5&hwm=6: hwm is there more than once: give each option"),
-        ("de-spsc --transport amqp?client=pika", "say client with --amqp-client"),
+        ("de-spsc --transport amqp?client=pika --amqp-client pika", "--amqp-client pika is given, too: say it once"),
         ("de-spsc --transport zeromq?hwm=0", "hwm is '0'; it takes a number of messages, 1 to 2,147,483,647"),
         ("supply-chain --transport zeromq --network gige --interactions 6", "nothing would cross it without a broker"),
         (
