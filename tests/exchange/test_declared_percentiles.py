@@ -23,6 +23,7 @@ FILES_THAT_NAME_THEM = {
     "exchange_simulation/messaging/supply_chain/paper_figures.py": "the same",
     "exchange_simulation/messaging/supply_chain/summary.py": "the same",
     "exchange_simulation/messaging/supply_chain/judging.py": "the same",
+    "exchange_simulation/messaging/supply_chain/interaction_rows.py": "the same",
     "exchange_simulation/experiments/tapes/statistics.py": "a spread in ticks has p10, p50 and p90",
     "exchange_simulation/cli/tape.py": "the same",
 }
