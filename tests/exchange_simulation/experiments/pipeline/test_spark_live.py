@@ -84,7 +84,7 @@ def test_new_runs_are_followed_until_ctrl_c(tmp_path: Path, start: Callable[...,
     until(lambda: "first: 1 second, " in live.error_output(), "the first run's end")
     with whole_file(second_run / "spool" / "000001.jsonl") as file:
         file.write(b"".join(without_closing_record))
-    until((second_run / "live" / "notes" / "000000.json").exists, "a batch of the second run")
+    until((second_run / "live" / "state.json").exists, "a batch of the second run")
     assert live.exit_code_after(signal.SIGINT) == 130
     output = live.error_output()
     assert "first: second 0, sent " in output
