@@ -6,8 +6,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
-from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +14,12 @@ from exchange.json_records import Record
 from exchange.record_kinds import RunRecord
 from exchange.settings import RunSettings
 from exchange_simulation.experiments.trials.arms import TrialArm
+from exchange_simulation.launching.command_line import exchange_command
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.interrupts import interruptible, signals_deferred
-from exchange_simulation.launching.option_table import arguments
-from exchange_simulation.launching.record.reading import read_record
+from exchange_simulation.launching.option_table import TABLE, arguments
+from exchange_simulation.launching.process_group import ProcessGroup
+from exchange_simulation.launching.record.reading import Unusable, read_record
 
 PACKAGE = Path("exchange_simulation") / "cli" / "__main__.py"
 """The file by which a checkout is recognised."""
@@ -85,32 +85,33 @@ def measure_by_checkout(folder: Path, settings: RunSettings, checkout: Path) -> 
     UserError if the run cannot start, or leaves no record. KeyboardInterrupt after a signal, once the run has ended.
     """
     trial = folder.parent.resolve()
-    command = [sys.executable, "-P", "-m", "exchange_simulation.cli", "run", *_typed(settings)]
+    command = [*exchange_command("run"), *_typed(settings)]
     command += ["--results", str(trial), "--name", folder.name, "--no-spark", "--no-page", "--json"]
     folder.rmdir()  # the run makes its folder itself, and refuses one that is there
-    with signals_deferred():
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=_without_defaults(os.environ) | {"PYTHONPATH": str(checkout)},
-            cwd=trial,  # there is no exchange.toml, whose defaults would change the settings
-            process_group=0,
-        )
-    try:
-        with interruptible():
-            _, errors = process.communicate()
-    except KeyboardInterrupt:
-        _end(process)
-        raise
+    with ProcessGroup() as group:  # if this process is killed, the run ends too
+        with signals_deferred():
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+                env=_environment(checkout),
+                cwd=trial,  # there is no exchange.toml, whose defaults would change the settings
+                process_group=group.id,
+            )
+        try:
+            with interruptible():
+                _, errors = process.communicate()
+        except KeyboardInterrupt:
+            _end(process)
+            raise
     try:
         return read_record(folder / "run.json", RunRecord)
-    except UserError as error:
+    except Unusable as error:
         lines = [line for line in errors.splitlines() if line.strip()]
-        why = lines[-1] if lines else str(error)
-        raise UserError(f"{checkout}: its exchange run made no record: {why}") from error
+        why = lines[-1] if lines else error.message
+        raise UserError(f"exchange run of the code in {checkout} made no record: {why}") from error
 
 
 def _typed(settings: RunSettings) -> list[str]:
@@ -129,9 +130,17 @@ def _typed(settings: RunSettings) -> list[str]:
     return arguments("run", changed)
 
 
-def _without_defaults(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment without the user's defaults of options: the settings have them already."""
-    return {name: value for name, value in environment.items() if not name.startswith("EXCHANGE_")}
+def _environment(checkout: Path) -> dict[str, str]:
+    """Return the environment in which Python finds the checkout's code first.
+
+    It lacks the user's defaults of options, as EXCHANGE_RATE: the settings have them already. It has passwords.
+    """
+    environment = dict(os.environ)
+    for option in TABLE:
+        environment.pop(f"EXCHANGE_{option.name.removeprefix('--').replace('-', '_').upper()}", None)
+    earlier_path = os.environ.get("PYTHONPATH")
+    environment["PYTHONPATH"] = os.pathsep.join([str(checkout), earlier_path] if earlier_path else [str(checkout)])
+    return environment
 
 
 def _end(process: subprocess.Popen[str]) -> None:

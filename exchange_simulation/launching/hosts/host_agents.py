@@ -16,16 +16,16 @@ from exchange.words import printable
 from exchange_simulation.launching.errors import UserError, last_line, reading, writing
 from exchange_simulation.launching.files import record_file
 from exchange_simulation.launching.hosts.clock_offset import ClockOffset, OffsetReading, narrowest
+from exchange_simulation.launching.hosts.host_process import HostProcess
 from exchange_simulation.launching.hosts.hosts_file import Host
-from exchange_simulation.launching.hosts.lines import CHUNK, LineReader, PeerSilent, as_line, write_all
+from exchange_simulation.launching.hosts.lines import CHUNK, PeerSilent, as_line, write_all
 from exchange_simulation.launching.interrupts import interruptible, signals_deferred
-from exchange_simulation.launching.process_group import ProcessGroup, end
+from exchange_simulation.launching.process_group import ProcessGroup
 
 START_S = 60.0
 """The longest time for a host to tell its version, or to start its agent."""
 ANSWER_S = 20.0
 """The longest time for an answer, and between two parts of a file."""
-END_S = 3.0
 CLOCK_READINGS = 20
 LOOK_S = 0.02
 
@@ -42,25 +42,12 @@ class HostRefused(HostProblem):
     """A host has answered that it cannot do what it was asked. The message is the host's own."""
 
 
-class HostAgent:
+class HostAgent(HostProcess):
     """An agent under way on a host."""
 
     def __init__(self, host: Host, process_group: int, log: Path) -> None:
-        """Start the agent, with stderr in a log file. `ready` waits for it. OSError if the prefix is no program."""
-        self.host = host
-        self._log = log
-        with log.open("wb") as stderr:
-            self._process = subprocess.Popen(
-                host.command("hosts", "agent"),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                process_group=process_group,
-            )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._stdin = self._process.stdin.fileno()
-        self._reader = LineReader(self._process.stdout.fileno())
+        """Start the agent. `ready` waits for it. OSError if the prefix is no program."""
+        super().__init__(host, ("hosts", "agent"), process_group, log)
         self.facts: dict[str, Any] = {}
         self.versions: dict[str, Any] = {}
         self.folder = Path()
@@ -172,13 +159,6 @@ class HostAgent:
             self._lost(error)
             raise
 
-    def close(self) -> None:
-        """End the agent: the end of its stdin lets it remove its folder."""
-        if self._process.stdin is not None:
-            with contextlib.suppress(BrokenPipeError):
-                self._process.stdin.close()
-        end(self._process, END_S)
-
     def _ask(
         self, message: dict[str, Any], content: BinaryIO | None = None, patience_s: float = ANSWER_S
     ) -> dict[str, Any]:
@@ -221,11 +201,6 @@ class HostAgent:
         """Note that the host is gone, so that nobody waits for it again; return the error about it."""
         self._gone = HostGone(f"the host {self.host.name} is gone: {self._last_words(error)}")
         return self._gone
-
-    def _last_words(self, error: Exception) -> str:
-        """Return the error, and the last line that the prefix or the agent printed to stderr, if there is one."""
-        line = last_line(self._log.read_text(errors="replace"), otherwise="")
-        return printable(f"{error}; it said last: {line}" if line else str(error))
 
 
 def check_versions(hosts: list[Host], version: str, processes: ProcessGroup) -> None:

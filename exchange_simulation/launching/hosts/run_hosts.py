@@ -21,6 +21,7 @@ from exchange_simulation.launching.hosts.host_agents import (
     check_versions,
     started_agents,
 )
+from exchange_simulation.launching.hosts.host_process import host_record
 from exchange_simulation.launching.hosts.hosts_file import HERE, LOOPBACK, Host, HostsFile
 from exchange_simulation.launching.lineup import Lineup
 from exchange_simulation.launching.notices import detail, say
@@ -237,13 +238,7 @@ class RunHosts:
 
     def _facts_of(self, host: Host, components: list[str]) -> dict[str, Any]:
         addresses = {name: self._file.entry_of(name).address for name in components}
-        facts: dict[str, Any] = {
-            "host": host.name,
-            "components": components,
-            "before": list(host.before),
-            "address": {name: address for name, address in addresses.items() if address is not None},
-            "is_launchers_machine": self._is_this_machine(host),
-        }
+        facts = host_record(host, components, addresses, is_launchers_machine=self._is_this_machine(host))
         agent = self._agents.get(host)
         if agent is None:
             return {**facts, "facts": host_facts(), "versions": versions()}

@@ -26,6 +26,7 @@ from exchange_simulation.launching.hosts.host_agents import (
     check_versions,
     started_agents,
 )
+from exchange_simulation.launching.hosts.host_process import host_record
 from exchange_simulation.launching.hosts.hosts_file import (
     HERE,
     LOOPBACK,
@@ -330,13 +331,7 @@ class BenchmarkHosts:
 
     def _facts_of(self, host: Host, kinds: list[str]) -> Record:
         addresses = {kind: self._entries[kind].address for kind in kinds}
-        facts: dict[str, Any] = {
-            "host": host.name,
-            "components": kinds,
-            "before": list(host.before),
-            "address": {kind: address for kind, address in addresses.items() if address is not None},
-            "is_launchers_machine": self._is_this_machine(host),
-        }
+        facts = host_record(host, kinds, addresses, is_launchers_machine=self._is_this_machine(host))
         if host.is_here:
             return {**facts, "facts": host_facts(), "versions": versions()}
         return {**facts, "facts": self._agents[host].facts, "versions": self._agents[host].versions}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from exchange.words import printable
-from exchange_simulation.launching.errors import UserError, last_line
-from exchange_simulation.launching.hosts.host_agents import ANSWER_S, END_S
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.hosts.host_agents import ANSWER_S
+from exchange_simulation.launching.hosts.host_process import HostProcess
 from exchange_simulation.launching.hosts.hosts_file import Host
-from exchange_simulation.launching.hosts.lines import LineReader, PeerSilent, as_line, write_all
-from exchange_simulation.launching.process_group import end
+from exchange_simulation.launching.hosts.lines import PeerSilent, as_line, write_all
 from exchange_simulation.messaging.hosts.role_messages import text_of_role, word_of
 from exchange_simulation.messaging.roles import Role
 from transports.base import Pattern
@@ -24,25 +23,15 @@ LOAD_S = 180.0
 """The longest time for a host to load its kernels, some of which it may have to compile."""
 
 
-class RoleHost:
-    """The process on a host that forks roles there. `multiprocessing.connection.wait` can wait for it."""
+class RoleHost(HostProcess):
+    """The process on a host that forks roles there, and ends them with itself.
+
+    `multiprocessing.connection.wait` can wait for it.
+    """
 
     def __init__(self, host: Host, process_group: int, log: Path) -> None:
-        """Start the process, with stderr in a log file. `ready` waits for it. OSError if the prefix is no program."""
-        self.host = host
-        self._log = log
-        with log.open("wb") as stderr:
-            self._process = subprocess.Popen(
-                host.command("hosts", "roles"),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                process_group=process_group,
-            )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._stdin = self._process.stdin.fileno()
-        self._reader = LineReader(self._process.stdout.fileno())
+        """Start the process. `ready` waits for it. OSError if the prefix is no program."""
+        super().__init__(host, ("hosts", "roles"), process_group, log)
         self._roles: dict[str, RoleElsewhere] = {}
         self.pid = 0
         """The number of the process on its host."""
@@ -50,8 +39,7 @@ class RoleHost:
         """How the host went, as a clause."""
 
     def fileno(self) -> int:
-        assert self._process.stdout is not None
-        return self._process.stdout.fileno()
+        return self._stdout
 
     def load(self, patterns: Mapping[str, Sequence[Pattern]]) -> None:
         """Ask the host to load the kernels of links over these transports. `ready` waits for the end of it."""
@@ -103,18 +91,6 @@ class RoleHost:
     def forget(self, name: str) -> None:
         """Forget a role that is over."""
         self._roles.pop(name, None)
-
-    def close(self) -> None:
-        """End the process, and with it all of its roles: its stdin ends."""
-        if self._process.stdin is not None:
-            with contextlib.suppress(BrokenPipeError):
-                self._process.stdin.close()
-        end(self._process, END_S)
-
-    def _last_words(self, error: Exception) -> str:
-        """Return the error, and the last line that the prefix or the role server printed to stderr."""
-        line = last_line(self._log.read_text(errors="replace"), otherwise="")
-        return printable(f"{error}; it said last: {line}" if line else str(error))
 
 
 @dataclass(eq=False)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import textwrap
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from click.testing import CliRunner
 
@@ -17,7 +20,10 @@ from exchange_simulation.experiments.trials.results import results
 from exchange_simulation.gates.checks import GateCheck
 from exchange_simulation.gates.comparison_gate import ComparisonGate
 from exchange_simulation.launching.errors import UserError
+from tests.broker import is_gone
+from tests.exchange_command import command
 from tests.exchange_simulation.experiments.trials.sample_trials import arms, put_all
+from tests.machine import until
 
 STEADY = [100.0, 101.0, 99.0, 102.0, 98.0, 100.0, 101.0, 99.0, 100.0, 100.0]
 PACKAGES = ("exchange", "transports", "gateway", "matching_engine", "stats_reporter", "spark", "exchange_simulation")
@@ -112,3 +118,49 @@ def records(trial: Path, repeat: str) -> dict[str, Any]:
         contender = file.parent.name.removeprefix(repeat).partition("-at-")[0]
         runs[contender] = json.loads(file.read_bytes())
     return runs
+
+
+def stub(folder: Path, program: str) -> Path:
+    """A checkout whose command does something else than measure."""
+    package = folder / "exchange_simulation" / "cli"
+    package.mkdir(parents=True)
+    for init in (package.parent / "__init__.py", package / "__init__.py"):
+        init.touch()
+    (package / "__main__.py").write_text(textwrap.dedent(program))
+    return folder
+
+
+SHORT = ["compare", "--transports", "memory", "--rates", "1k", "--seconds", "0.05", "--repeats", "1", "--no-spark"]
+
+
+def test_a_checkout_that_measures_nothing_is_one_sentence_and_gets_passwords(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXCHANGE_AMQP_PASSWORD", "secret of the broker")
+    monkeypatch.setenv("EXCHANGE_PACKING", "7")
+    program = """\
+        import os, sys
+        print(os.environ.get("EXCHANGE_AMQP_PASSWORD"), os.environ.get("EXCHANGE_PACKING"), file=sys.stderr)
+        sys.exit(1)
+        """
+    older = stub(tmp_path / "older", program)
+    outcome = CliRunner().invoke(main, [*SHORT, "--against", str(older), "--results", str(tmp_path / "results")])
+    assert outcome.exit_code == 2, outcome.output
+    sentence = f"exchange run of the code in {older} made no record: secret of the broker None"
+    assert sentence in " ".join(outcome.output.split())
+
+
+def test_a_killed_comparison_leaves_no_run_of_the_other_code(tmp_path: Path) -> None:
+    program = f"""\
+        import os, time
+        open({str(tmp_path / "pid")!r}, "w").write(str(os.getpid()))
+        time.sleep(600)
+        """
+    older = stub(tmp_path / "older", program)
+    words = [*SHORT, "--against", str(older), "--results", str(tmp_path / "results")]
+    comparison = subprocess.Popen(command(*words), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text(), "a run of the other code")
+    run = psutil.Process(int((tmp_path / "pid").read_text()))
+    comparison.kill()
+    comparison.wait()
+    until(lambda: is_gone(run), "the end of that run")
