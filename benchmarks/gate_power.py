@@ -22,8 +22,10 @@ from benchmarks.comparison import processor
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("exchange", "transports", "gateway", "matching_engine", "stats_reporter", "spark", "exchange_simulation")
-BEFORE_A_TURN = "            heard = 1\n"
-AFTER_A_TURN = "            sent = send(link_numbers, link_memory, answers, answer_ends, sent, answered)\n"
+RECEIVES = "        received = receive(link_numbers, link_memory, orders, order_ends, matched, largest_order)\n"
+"""The line of the engine's compiled loop with which a turn begins."""
+HASHES_ANSWERS = "            hash_into(answers_sum, answers, 0, answer_ends[sent])\n"
+"""The line with which the work of a turn ends."""
 MISSED = 3
 """The exit code of a comparison whose gate was missed."""
 LOAD = ("--transports", "zeromq", "--rates", "max", "--packing", "100")
@@ -37,16 +39,16 @@ def copy_of_tree(folder: Path, slower_percent: int) -> Path:
     if slower_percent:
         turns = folder / "matching_engine" / "turns.py"
         source = turns.read_text()
-        if source.count(BEFORE_A_TURN) != 1 or source.count(AFTER_A_TURN) != 1:
+        if source.count(RECEIVES) != 1 or source.count(HASHES_ANSWERS) != 1:
             raise SystemExit(f"{turns} has changed: say here again where a turn begins and ends")
-        source = source.replace(BEFORE_A_TURN, f"{BEFORE_A_TURN}            began_ns = monotonic_ns(timespec)\n")
+        source = source.replace(RECEIVES, f"        began_ns = monotonic_ns(timespec)\n{RECEIVES}")
         delay = (
             f"            took_ns = monotonic_ns(timespec) - began_ns\n"
             f"            ends_ns = began_ns + took_ns + took_ns * {slower_percent} // 100\n"
             f"            while monotonic_ns(timespec) < ends_ns:\n"
             f"                pass\n"
         )
-        turns.write_text(source.replace(AFTER_A_TURN, AFTER_A_TURN + delay))
+        turns.write_text(source.replace(HASHES_ANSWERS, HASHES_ANSWERS + delay))
     return folder
 
 
