@@ -14,7 +14,7 @@ from exchange.messages import PROTOCOL_VERSION, End, Hello, Throughput, Timestam
 from exchange.meters import Source
 from exchange.records import PROCESS, RESULT, RecordWriter
 from exchange.results import ResourceUsage
-from exchange.settings import POLICIES
+from exchange.settings import POLICIES, RunSettings
 
 SOURCE_BITS = 8
 """The low bits of a `Resume`'s session that hold a source's byte, in messages between a reporter and a source."""
@@ -47,6 +47,21 @@ class Terms:
     """Number of engines of the market; 1 for a pair."""
     engine: int = 1
     """Number of the session's engine, which is that of the pair if there is no market."""
+
+    @classmethod
+    def of_settings(cls, run: int, settings: RunSettings, *, instance: int, engine: int) -> Terms:
+        """Return the terms of a session of a run. `settings` are those of the whole run."""
+        return cls(
+            run=run,
+            policy=settings.policy,
+            packing=settings.packing,
+            max_price=settings.max_price,
+            instance=instance,
+            instruments=settings.instruments,
+            gateways=settings.gateways,
+            engines=settings.engines,
+            engine=engine,
+        )
 
     def hello(self, source: Source) -> Hello:
         """Return this end's hello, with wall and monotonic time read together."""

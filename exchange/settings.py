@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from exchange.allowed import BadSetting, one_of, whole
 from exchange.declared import (
@@ -72,15 +72,20 @@ TRANSPORT_SETTINGS = ("amqp_client", "delivery")
 """Settings that only some transports have. Each transport declares their words, and launching/ checks them."""
 
 
-def _refuse_together(setting_name: str, value: object, allowed: str, reasons: Mapping[str, str | bool]) -> None:
-    """BadSetting if the setting stands beside an option that it does not go together with.
+class Obstacle(NamedTuple):
+    """An option that a setting does not go together with."""
 
-    `allowed` is the setting's value that goes with these options. `reasons` has, by option, why the two do not go
-    together if the option is given, and False if it is not.
-    """
-    for option, reason in reasons.items():
-        if reason:
-            raise BadSetting(setting_name, value, f"{allowed} with {option}: {reason}")
+    option: str
+    is_given: bool
+    reason: str
+    """Why the two do not go together."""
+
+
+def _refuse_together(setting_name: str, value: object, allowed: str, *obstacles: Obstacle) -> None:
+    """BadSetting if one of the options is given. `allowed` is the setting's value that goes together with them."""
+    for obstacle in obstacles:
+        if obstacle.is_given:
+            raise BadSetting(setting_name, value, f"{allowed} with {obstacle.option}: {obstacle.reason}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -545,16 +550,18 @@ class RunSettings:
 
     def _check_gateways(self) -> None:
         """BadSetting if another setting does not go together with several gateways."""
-        reasons = {
-            "--pairs": self.pairs > 1 and "each pair has one gateway",
-            "--tape": self.tape is not None and "its orders are one gateway's",
-            "--packing": self.packing > 1 and "the answers to a pack go to several gateways",
-            "--standby": self.standby and "a standby follows a journal, and a journal has one gateway's orders",
-            "--recover": self.recover and "a session of several gateways cannot be resumed yet",
-            "--journal": self.journal is not None and "a journal has one gateway's orders",
-            "--work": self.work_s > 0 and "an engine that works has one gateway yet",
-        }
-        _refuse_together("gateways", self.gateways, "1", reasons)
+        _refuse_together(
+            "gateways",
+            self.gateways,
+            "1",
+            Obstacle("--pairs", self.pairs > 1, "each pair has one gateway"),
+            Obstacle("--tape", self.tape is not None, "its orders are one gateway's"),
+            Obstacle("--packing", self.packing > 1, "the answers to a pack go to several gateways"),
+            Obstacle("--standby", self.standby, "a standby follows a journal, and a journal has one gateway's orders"),
+            Obstacle("--recover", self.recover, "a session of several gateways cannot be resumed yet"),
+            Obstacle("--journal", self.journal is not None, "a journal has one gateway's orders"),
+            Obstacle("--work", self.work_s > 0, "an engine that works has one gateway yet"),
+        )
         if self.orders is not None and self.orders < self.gateways:
             raise BadSetting("orders", self.orders, f"at least one for each gateway, {self.gateways}")
 
@@ -566,55 +573,65 @@ class RunSettings:
                 self.engines,
                 f"at most {self.instruments}, the number of --instruments: each engine serves some of them",
             )
-        reasons = {
-            "--pairs": self.pairs > 1 and "each pair has an engine of its own",
-            "--tape": self.tape is not None and "a tape is replayed at one engine",
-            "--packing": self.packing > 1 and "the orders of a pack go to several engines",
-            "--standby": self.standby and "a standby follows a journal, and a journal has one engine's orders",
-            "--recover": self.recover and "a session at several engines cannot be resumed yet",
-            "--journal": self.journal is not None and "a session at several engines cannot be resumed yet",
-            "--work": self.work_s > 0 and "an engine that works has one gateway yet",
-        }
-        _refuse_together("engines", self.engines, "1", reasons)
+        _refuse_together(
+            "engines",
+            self.engines,
+            "1",
+            Obstacle("--pairs", self.pairs > 1, "each pair has an engine of its own"),
+            Obstacle("--tape", self.tape is not None, "a tape is replayed at one engine"),
+            Obstacle("--packing", self.packing > 1, "the orders of a pack go to several engines"),
+            Obstacle("--standby", self.standby, "a standby follows a journal, and a journal has one engine's orders"),
+            Obstacle("--recover", self.recover, "a session at several engines cannot be resumed yet"),
+            Obstacle("--journal", self.journal is not None, "a session at several engines cannot be resumed yet"),
+            Obstacle("--work", self.work_s > 0, "an engine that works has one gateway yet"),
+        )
 
     def _check_instruments(self) -> None:
         """BadSetting if there are several instruments, and another setting does not go together with that."""
         if self.instruments == 1:
             return
-        reasons = {
-            "--pairs": self.pairs > 1 and "each pair has one book",
-            "--standby": self.standby and "a journal has the orders of one book",
-            "--recover": self.recover and "a journal has the orders of one book",
-            "--journal": self.journal is not None and "a journal has the orders of one book",
-        }
-        _refuse_together("instruments", self.instruments, "1", reasons)
+        _refuse_together(
+            "instruments",
+            self.instruments,
+            "1",
+            Obstacle("--pairs", self.pairs > 1, "each pair has one book"),
+            Obstacle("--standby", self.standby, "a journal has the orders of one book"),
+            Obstacle("--recover", self.recover, "a journal has the orders of one book"),
+            Obstacle("--journal", self.journal is not None, "a journal has the orders of one book"),
+        )
         check_instruments(self.instruments, self.max_price)
 
     def _check_opening(self) -> None:
         """BadSetting if the book has orders before the run, and another setting does not go together with that."""
         if self.opening is None:
             return
-        reasons = {
-            "--gateways": self.gateways > 1 and "trades of opening orders would be told to no gateway",
-            "--engines": self.engines > 1 and "each engine would have the opening orders of all instruments",
-            "--standby": self.standby and "a journal begins with an empty book",
-            "--recover": self.recover and "a journal begins with an empty book",
-            "--journal": self.journal is not None and "a journal begins with an empty book",
-            "--hosts": self.hosts is not None and "the tape is a file of this host",
-        }
-        _refuse_together("opening", self.opening, "no file", reasons)
+        _refuse_together(
+            "opening",
+            self.opening,
+            "no file",
+            Obstacle("--gateways", self.gateways > 1, "trades of opening orders would be told to no gateway"),
+            Obstacle("--engines", self.engines > 1, "each engine would have the opening orders of all instruments"),
+            Obstacle("--standby", self.standby, "a journal begins with an empty book"),
+            Obstacle("--recover", self.recover, "a journal begins with an empty book"),
+            Obstacle("--journal", self.journal is not None, "a journal begins with an empty book"),
+            Obstacle("--hosts", self.hosts is not None, "the tape is a file of this host"),
+        )
         if self.orders is not None and self.orders >= LEAST_OPENING_ID:
             raise BadSetting("orders", self.orders, f"less than {LEAST_OPENING_ID}, the least id of opening orders")
 
     def _check_market_data(self) -> None:
         if not self.subscribers:
             return
-        reasons = {
-            "--pairs": self.pairs > 1 and "each pair is a market of its own; --gateways makes one market",
-            "--recover": self.recover and "an engine that is started again cannot resume its market data",
-            "--journal": self.journal is not None and "an engine that is started again cannot resume its market data",
-        }
-        _refuse_together("subscribers", self.subscribers, "0", reasons)
+        _refuse_together(
+            "subscribers",
+            self.subscribers,
+            "0",
+            Obstacle("--pairs", self.pairs > 1, "each pair is a market of its own; --gateways makes one market"),
+            Obstacle("--recover", self.recover, "an engine that is started again cannot resume its market data"),
+            Obstacle(
+                "--journal", self.journal is not None, "an engine that is started again cannot resume its market data"
+            ),
+        )
 
     def _check_cpus(self) -> None:
         if not isinstance(self.cpus, Mapping):

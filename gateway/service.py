@@ -71,17 +71,8 @@ class Gateway:
         self._run_settings = settings
         settings = settings_of_gateway(settings, instance)
         self._settings = settings
-        self._terms = Terms(
-            run,
-            settings.policy,
-            settings.packing,
-            settings.max_price,
-            instance,
-            settings.instruments,
-            self._run_settings.gateways,
-            settings.engines,
-            engine=1 if self._run_settings.is_market else instance,
-        )
+        engine_number = 1 if self._run_settings.is_market else instance
+        self._terms = Terms.of_settings(run, self._run_settings, instance=instance, engine=engine_number)
         self._engine = engine
         self._reporter = reporter
         self._outbox = Outbox(reporter)

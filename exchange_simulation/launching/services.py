@@ -309,17 +309,7 @@ def open_subscriber(
 
 def _terms(name: str, settings: RunSettings, instance: int) -> Terms:
     """Return the terms of a session, on which gateway and engine must agree. `instance` is the engine's number."""
-    return Terms(
-        run_id(name),
-        settings.policy,
-        settings.packing,
-        settings.max_price,
-        instance,
-        settings.instruments,
-        settings.gateways,
-        settings.engines,
-        engine=instance,
-    )
+    return Terms.of_settings(run_id(name), settings, instance=instance, engine=instance)
 
 
 def _terms_of_feed(name: str, settings: RunSettings, engine: int) -> Terms:
