@@ -13,10 +13,12 @@ import pytest
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
+from tests.machine import until
 from tests.transports.conftest import TOKEN, carry, connect_while_serving, greet, joined, serve_links_until
 from transports.base import CannotListen, Pattern, PeerGone
 from transports.frames import FrameBatch
 from transports.registry import listen
+from transports.zeromq import endpoints
 from transports.zeromq.doorman import MOST_STRANGERS
 
 ANYWHERE = "zeromq://127.0.0.1:0"
@@ -63,6 +65,24 @@ def test_300_silent_strangers_hold_only_a_limited_number_of_descriptors(pattern:
         serve_links_until(are_limited, listener)
         with closing(connect_while_serving(listener, pattern=pattern)) as connector:
             greet(connector, listener)
+
+
+@pytest.mark.parametrize("pattern", [Pattern.PAIR, Pattern.FAN_IN])
+def test_a_peer_whose_handshake_ran_out_of_time_is_not_refused(
+    pattern: Pattern, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ran out of time because the listener did not serve its door; the peer connects again."""
+    monkeypatch.setattr(endpoints, "HANDSHAKE_MS", 250)
+    kind = zmq.PAIR if pattern is Pattern.PAIR else zmq.DEALER
+    with closing(listen(ANYWHERE, TOKEN, pattern)) as listener, zmq.Context() as context, context.socket(kind) as peer:
+        doorman = listener._inbound_doorman  # type: ignore[attr-defined]
+        show_token(peer)
+        with peer.get_monitor_socket(zmq.EVENT_DISCONNECTED) as monitor:
+            peer.connect(listener.url.replace("zeromq", "tcp"))
+            until(lambda: monitor.poll(0), "the listener ends a handshake that lasts too long")
+        serve_links_until(lambda: doorman._admitted == 1, listener)
+        assert doorman._accepted > 1
+        assert listener.refused == 0
 
 
 @pytest.mark.parametrize("direction", ["inbound", "outbound"])
