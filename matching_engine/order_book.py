@@ -187,7 +187,7 @@ class OrderBook:
 
     def best_prices(self, instrument: int = 0) -> Quote:
         """Return the best prices of an instrument. O(1)."""
-        best = self._place(instrument).best
+        best = self.place(instrument).best
         ask = int(self.arena[best + layout.ASK])
         bid = self.max_price + 1 - int(self.arena[best + layout.BID])
         return Quote(bid, ask)
@@ -197,13 +197,13 @@ class OrderBook:
         """How many price levels hold orders, of all instruments and both sides together. O(prices / 64)."""
         levels = 0
         for instrument in range(self.instruments or 1):
-            bitmap = self._place(instrument).bitmap
+            bitmap = self.place(instrument).bitmap
             words = self.arena[bitmap : bitmap + 2 * ((self.max_price + 1 >> 6) + 1)]
             ends_of_search = 2  # on each side, the bit of key `limit` is always set
             levels += int(np.bitwise_count(words).sum()) - ends_of_search
         return levels
 
-    def _place(self, instrument: int) -> layout.Place:
+    def place(self, instrument: int) -> layout.Place:
         """Return the place of an instrument's book in the arena. IndexError if there is no such instrument."""
         if not 0 <= instrument < (self.instruments or 1):
             raise IndexError(f"instrument {instrument}: there are {self.instruments or 1}, numbered from 0")
@@ -215,7 +215,7 @@ class OrderBook:
     def resting(self, side: int, instrument: int = 0) -> list[RestingOrder]:
         """Return an instrument's orders of a side (ASK or BID), best price first, oldest first. O(levels + orders)."""
         book_side = side - 1
-        first_level = self._place(instrument).first_level
+        first_level = self.place(instrument).first_level
         keys = np.arange(self.max_price + 2)
         levels = first_level + layout.LEVEL_WORDS * (2 * keys + book_side)
         links = self.records[levels + layout.NEXT]

@@ -1,32 +1,51 @@
-"""Checks every invariant of an order book against its records. Tests call `check` after each step."""
+"""Checks every invariant of an order book, or of the books of several instruments, against their memory.
+
+Tests call `check` after each step.
+"""
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from matching_engine import arena as layout
 from matching_engine.order_book import OrderBook
 
-SUMMARY_WORDS = 2 * 16
-"""Words of both sides, each with a bit for every word of the bitmap."""
-
 
 class BrokenInvariant(AssertionError):
     """The book contradicts itself."""
 
 
+class Level(NamedTuple):
+    """A price level that holds orders."""
+
+    place: int
+    """The link to the level."""
+    instrument: int
+    side: int  # 0 asks, 1 bids
+    key: int
+
+
+Rings = dict[Level, list[int]]
+"""The links of the orders of each level that holds any, oldest first."""
+
+
 def check(book: OrderBook) -> None:
     """Check the book. BrokenInvariant if it contradicts itself. O(levels + capacity)."""
-    levels = _rings(book)
-    _check_bitmap(book, levels)
-    _check_best(book, levels)
-    resting = list(chain.from_iterable(levels.values()))
-    _check_records(book, resting)
-    _check_volume(book, levels)
+    _check_facts(book)
+    rings: Rings = {}
+    for instrument in range(book.instruments or 1):
+        rings_of_instrument = _rings(book, instrument)
+        _check_bitmap(book, instrument, list(rings_of_instrument))
+        _check_best(book, instrument, list(rings_of_instrument))
+        rings |= rings_of_instrument
+    _check_unused(book)
+    _check_records(book, list(chain.from_iterable(rings.values())))
+    _check_volume(book, rings)
     if book.with_ids:
-        _check_index(book, levels)
+        _check_index(book, rings)
 
 
 def _claim(holds: bool, claim: str) -> None:
@@ -40,22 +59,39 @@ def _words(book: OrderBook) -> memoryview:
     return memoryview(book.records)
 
 
-def _rings(book: OrderBook) -> dict[int, list[int]]:
-    """Return the orders of each level that holds any, oldest first, by the level's place."""
-    first = layout.FIRST_LEVEL
+def _check_facts(book: OrderBook) -> None:
+    """Check the words of the state that never change."""
+    _claim(book.state[layout.LIMIT] == book.max_price + 1, "the state has the highest price")
+    _claim(book.state[layout.BOUNDED] == book.bounded, "the state says whether the book is bounded")
+    _claim(book.state[layout.INSTRUMENTS] == (book.instruments or 0), "the state has the number of instruments")
+    block_words = 0 if book.instruments is None else layout.words_of_block(book.max_price + 1)
+    _claim(book.state[layout.BLOCK_WORDS] == block_words, "the state has the size of a block")
+
+
+def _rings(book: OrderBook, instrument: int) -> Rings:
+    """Return the rings of an instrument. The levels of a book alone are all made; those of several are made lazily."""
+    first = book.place(instrument).first_level
     count = 2 * (book.max_price + 2)
-    first_link = first + layout.NEXT
-    links = book.records[first_link : first_link + layout.LEVEL_WORDS * count].reshape(count, layout.LEVEL_WORDS)
-    places = first + layout.LEVEL_WORDS * np.arange(count)
-    words = _words(book)
-    _claim(int(links.min()) >= first, "a level's links are larger than any volume")
+    volume_words = book.records[first + layout.VOLUME :][: layout.LEVEL_WORDS * count : layout.LEVEL_WORDS]
+    next_links = book.records[first + layout.NEXT :][: layout.LEVEL_WORDS * count : layout.LEVEL_WORDS]
+    previous_links = book.records[first + layout.PREVIOUS :][: layout.LEVEL_WORDS * count : layout.LEVEL_WORDS]
+    is_made = next_links != layout.NOTHING
+    _claim(book.instruments is not None or bool(is_made.all()), "a book alone has all its levels from the start")
+    _claim(bool((next_links[is_made] >= layout.FIRST_LEVEL).all()), "a level's links are larger than any volume")
     _claim(
-        int(book.records[first + layout.VOLUME]) == layout.ENDLESS,
-        "the word before the first level is larger than any volume",
+        bool((volume_words[is_made] >= layout.FIRST_LEVEL).all()),
+        "the word before a level that is made is larger than any volume",
     )
-    next_links = links[:, 0]
-    occupied = places[next_links != places]  # the next link of an empty level is the level itself
-    return {level: _ring(book, words, level) for level in occupied.tolist()}
+    unmade_words = set(previous_links[~is_made].tolist())
+    _claim(unmade_words <= {layout.NOTHING, layout.ENDLESS}, "a level that is not made has no links")
+    places = first + layout.LEVEL_WORDS * np.arange(count)
+    is_occupied = is_made & (next_links != places)  # the next link of an empty level is the level itself
+    words = _words(book)
+    rings: Rings = {}
+    for number in np.flatnonzero(is_occupied).tolist():
+        level = Level(int(places[number]), instrument, side=number % 2, key=number // 2)
+        rings[level] = _ring(book, words, level.place)
+    return rings
 
 
 def _ring(book: OrderBook, words: memoryview, level: int) -> list[int]:
@@ -76,21 +112,26 @@ def _ring(book: OrderBook, words: memoryview, level: int) -> list[int]:
     return ring
 
 
-def _side_and_key(level: int) -> tuple[int, int]:
-    """Return the side (0 asks, 1 bids) and the key of a level."""
-    number = (level - layout.FIRST_LEVEL) // layout.LEVEL_WORDS
-    return number % 2, number // 2
-
-
-def _check_bitmap(book: OrderBook, levels: dict[int, list[int]]) -> None:
-    expected = {_side_and_key(level) for level in levels}
-    expected |= {(0, book.max_price + 1), (1, book.max_price + 1)}  # the end of every search
-    _claim(
-        _marked(book.arena[layout.BITMAP : layout.SUMMARY]) == expected, "the bitmap marks the levels that hold orders"
-    )
+def _check_bitmap(book: OrderBook, instrument: int, levels: list[Level]) -> None:
+    limit = book.max_price + 1
+    place = book.place(instrument)
+    expected = {(level.side, level.key) for level in levels}
+    expected |= {(layout.ASK, limit), (layout.BID, limit)}  # the end of every search
+    bitmap = book.arena[place.bitmap : place.bitmap + _bitmap_words(book)]
+    _claim(_marked(bitmap) == expected, "the bitmap marks the levels that hold orders")
     expected_words = {(side, key >> 6) for side, key in expected}
-    summary = book.arena[layout.SUMMARY : layout.SUMMARY + SUMMARY_WORDS]
+    summary = book.arena[place.summary : place.summary + _summary_words(book)]
     _claim(_marked(summary) == expected_words, "the summary marks the words that are not 0")
+
+
+def _bitmap_words(book: OrderBook) -> int:
+    """Return the 8-byte words of an instrument's bitmap, of both sides."""
+    return 2 * ((book.max_price + 1 >> 6) + 1)
+
+
+def _summary_words(book: OrderBook) -> int:
+    """Return the 8-byte words of an instrument's summary, of both sides."""
+    return 2 * ((book.max_price + 1 >> 12) + 1)
 
 
 def _marked(words: layout.Arena) -> set[tuple[int, int]]:
@@ -104,13 +145,32 @@ def _marked(words: layout.Arena) -> set[tuple[int, int]]:
     return marked
 
 
-def _check_best(book: OrderBook, levels: dict[int, list[int]]) -> None:
-    for side in (0, 1):
-        keys = [key for side_of_level, key in map(_side_and_key, levels) if side_of_level == side]
+def _check_best(book: OrderBook, instrument: int, levels: list[Level]) -> None:
+    best = book.place(instrument).best
+    for side in (layout.ASK, layout.BID):
+        keys = [level.key for level in levels if level.side == side]
         lowest_key = min(keys, default=book.max_price + 1)
-        _claim(book.state[layout.BEST + side] == lowest_key, "best is the best level")
+        _claim(int(book.arena[best + side]) == lowest_key, "best is the best level")
+    prices = book.best_prices(instrument)
     if book.policy == "price-time":
-        _claim(book.best_bid < book.best_ask, "the book is not crossed")
+        _claim(prices.bid < prices.ask, "the book is not crossed")
+
+
+def _check_unused(book: OrderBook) -> None:
+    """Check that nothing was written between state, bitmaps, levels and records, where nobody has memory."""
+    levels = 2 * (book.max_price + 2)
+    spans = [(0, layout.STATE_WORDS)]
+    for instrument in range(book.instruments or 1):
+        place = book.place(instrument)
+        if book.instruments is not None:
+            spans.append((place.best, place.best + 2))
+        spans.append((place.summary, place.summary + _summary_words(book)))
+        spans.append((place.bitmap, place.bitmap + _bitmap_words(book)))
+        first_level = place.first_level // 2
+        spans.append((first_level, first_level + 1 + levels))  # one word before the links of the first level
+    spans.append((book.first_order // 2, len(book.arena)))
+    for (_, end), (following, _) in pairwise(sorted(spans)):
+        _claim(not book.arena[end:following].any(), "memory that nobody uses is 0")
 
 
 def _check_records(book: OrderBook, resting: list[int]) -> None:
@@ -124,19 +184,18 @@ def _check_records(book: OrderBook, resting: list[int]) -> None:
     _claim(sorted(free + resting) == list(expected), "every record is free or rests, and only once")
 
 
-def _check_volume(book: OrderBook, levels: dict[int, list[int]]) -> None:
+def _check_volume(book: OrderBook, rings: Rings) -> None:
     """Check that both sides traded the same volume: the incoming less the cancelled and the resting volume."""
     traded = {}
     for side in (layout.ASK, layout.BID):
         traded[side] = int(book.state[layout.VOLUME_IN + side] - book.state[layout.VOLUME_CANCELLED + side])
     words = _words(book)
-    for level, ring in levels.items():
-        side, _ = _side_and_key(level)
-        traded[side] -= sum(words[place + layout.VOLUME] for place in ring)
+    for level, ring in rings.items():
+        traded[level.side] -= sum(words[place + layout.VOLUME] for place in ring)
     _claim(traded[layout.ASK] == traded[layout.BID], "traded ask volume is traded bid volume")
 
 
-def _check_index(book: OrderBook, levels: dict[int, list[int]]) -> None:
+def _check_index(book: OrderBook, rings: Rings) -> None:
     buckets = int(book.state[layout.BUCKETS])
     words = _words(book)
     index = memoryview(book.index)
@@ -150,7 +209,7 @@ def _check_index(book: OrderBook, levels: dict[int, list[int]]) -> None:
             indexed[order_id] = place, index[entry + layout.LEVEL]
             place = index[entry]
     resting = {}
-    for level, ring in levels.items():
+    for level, ring in rings.items():
         for place in ring:
-            resting[words[place + layout.ID]] = place, level
+            resting[words[place + layout.ID]] = place, level.place
     _claim(indexed == resting, "the index has the resting orders and no other")

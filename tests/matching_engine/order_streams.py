@@ -149,7 +149,7 @@ def settings_of_books(draw) -> dict[str, object]:
 
 
 INSTRUMENTS = 3
-"""Books of a stream with instruments; one more is named by some orders, and is not there."""
+"""Books of a stream with instruments, unless a test wants another number."""
 
 
 @dataclass(frozen=True)
@@ -189,23 +189,25 @@ KINDS_WITH_INSTRUMENTS = [*KINDS, *[InstrumentOrder] * 9]
 
 
 @st.composite
-def streams(draw, max_price: int, most: int = 60, with_instruments: bool = False) -> list[Message]:
+def streams(draw, max_price: int, most: int = 60, instruments: int = 0) -> list[Message]:
     """Draw orders of all types at a few neighbouring prices, so that they trade, with cancels and replaces.
 
-    `with_instruments`: most orders name one of INSTRUMENTS, or the next number, which nobody serves.
-    Some have a wrong field, a repeated id, or name an order that is not there.
+    `instruments`: if there are any, half of the records are orders of one of them, often of the first, the last or the
+    middle one, and sometimes of the next number, which nobody serves. Some records have a wrong field, a repeated id,
+    or name an order that is not there.
     """
+    busy_instruments = [0, instruments // 2, max(instruments - 1, 0)]
     centre = draw(st.integers(1, max_price))
     near = st.integers(max(1, centre - 3), min(max_price, centre + 3))
     message = st.builds(
         Drawn,
-        kind=st.sampled_from(KINDS_WITH_INSTRUMENTS if with_instruments else KINDS),
+        kind=st.sampled_from(KINDS_WITH_INSTRUMENTS if instruments else KINDS),
         has_new_id=st.sampled_from([True, True, True, True, False]),
         earlier=st.one_of(st.integers(1, 4), st.integers(0, most)),
         side=st.one_of(st.sampled_from([ASK, BID]), st.sampled_from([ASK, BID]), st.sampled_from([0, 3, 255])),
         price=st.one_of(near, near, near, st.integers(0, 0xFFFF)),
         volume=st.one_of(st.integers(1, 4), st.integers(1, 100), st.integers(0, 0xFFFF), st.just(0xFFFF)),
-        instrument=st.integers(0, INSTRUMENTS),
+        instrument=st.one_of(st.sampled_from(busy_instruments), st.integers(0, instruments)),
         order_type=st.one_of(
             st.integers(LIMIT, POST_ONLY), st.integers(LIMIT, POST_ONLY), st.sampled_from([0, 6, 255])
         ),

@@ -38,6 +38,7 @@ from matching_engine.kernels import NO_SUCH_INSTRUMENT
 from matching_engine.order_book import OrderBook
 from matching_engine.tape import match_tape
 from tests.machine import EXAMPLES
+from tests.matching_engine.invariants import check
 
 thorough = settings(max_examples=2 * EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 
@@ -56,12 +57,13 @@ def answers_to(engine: MatchingEngine, *messages) -> list:
 @given(st.data())
 def test_every_stream_gives_the_same_answers_as_a_list_of_reference_books(data):
     kind = data.draw(settings_of_books())
-    messages = data.draw(streams(kind["max_price"], with_instruments=True))
+    messages = data.draw(streams(kind["max_price"], instruments=INSTRUMENTS))
     book = TinyBook(**kind, instruments=INSTRUMENTS)
     reference = ReferenceBooks(INSTRUMENTS, **kind)
     engine = MatchingEngine(book)
     for message, answers in zip(messages, expected_records(reference, messages), strict=True):
         assert handled(engine, [encode(message)]) == answers
+        check(book)
     for instrument, plain_book in enumerate(reference.books):
         assert book.best_prices(instrument) == plain_book.quote()
         for side in (ASK, BID):
@@ -77,15 +79,17 @@ def test_every_stream_gives_the_same_answers_as_a_list_of_reference_books(data):
 @given(st.data())
 def test_packs_and_batches_of_any_size_give_the_same_answers(data):
     kind = data.draw(settings_of_books())
-    messages = data.draw(streams(kind["max_price"], with_instruments=True))
+    messages = data.draw(streams(kind["max_price"], instruments=INSTRUMENTS))
     sizes = data.draw(st.lists(st.integers(1, 5), max_size=30))
     batches = data.draw(st.lists(st.integers(1, 9), max_size=20))
     frames = packs(messages, sizes)
-    engine = MatchingEngine(TinyBook(**kind, instruments=INSTRUMENTS), packing=5)
+    book = TinyBook(**kind, instruments=INSTRUMENTS)
+    engine = MatchingEngine(book, packing=5)
     answers = handled(engine, frames, batches, capacity_frames=data.draw(st.integers(1, 9)))
     reference = ReferenceBooks(INSTRUMENTS, **kind)
     expected = [b"".join(chain.from_iterable(expected_records(reference, decode_all(frame)))) for frame in frames]
     assert answers == expected
+    check(book)
 
 
 def test_orders_of_two_instruments_do_not_trade_with_each_other():

@@ -52,8 +52,8 @@ def with_opening_ids(message: Message) -> Message:
 @given(st.data())
 def test_after_an_opening_the_answers_are_those_of_the_reference_book(data) -> None:
     kind = data.draw(settings_of_books())
-    opening = data.draw(streams(kind["max_price"], with_instruments=True).filter(len))
-    messages = data.draw(streams(kind["max_price"], with_instruments=True))
+    opening = data.draw(streams(kind["max_price"], instruments=INSTRUMENTS).filter(len))
+    messages = data.draw(streams(kind["max_price"], instruments=INSTRUMENTS))
     opening = [message for message in opening if getattr(message, "instrument", 0) < INSTRUMENTS]
     engine = MatchingEngine(TinyBook(**kind, instruments=INSTRUMENTS))
     reference = ReferenceBooks(INSTRUMENTS, **kind)

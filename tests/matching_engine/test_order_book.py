@@ -1,9 +1,10 @@
 """The order book as an object: refused settings, growth, and the check of its invariants."""
 
+import numpy as np
 import pytest
 from order_streams import TinyBook, batch_of, handled, uniform_orders
 
-from exchange.messages import ASK, BID, Cancel, Order, Quote, decode, encode
+from exchange.messages import ASK, BID, LIMIT, Cancel, InstrumentOrder, Order, Quote, decode, encode
 from matching_engine import arena as layout
 from matching_engine.engine import MatchingEngine
 from matching_engine.order_book import OrderBook, RestingOrder
@@ -66,44 +67,77 @@ def test_ids_that_share_a_bucket_of_the_index_are_distinguished():
     assert [order.id for order in book.resting(ASK)] == [ids[0], ids[2]]
 
 
-def damage_link(book, place):
-    book.records[place + layout.NEXT] = place
+def oldest_best_ask(book):
+    """Return the place of the oldest order at the best ask of the book alone, or of instrument 0."""
+    return int(book.records[best_ask_level(book) + layout.NEXT])
 
 
-def damage_volume(book, place):
-    book.records[place + layout.VOLUME] += 1
+def best_ask_level(book, instrument=0):
+    place = book.place(instrument)
+    best_key = int(book.arena[place.best + layout.ASK])
+    return level_at(book, best_key, instrument)
 
 
-def damage_zero_volume(book, place):
-    book.records[place + layout.VOLUME] = 0
+def level_at(book, key, instrument=0):
+    """Return the place of the level of an ask's key."""
+    return book.place(instrument).first_level + layout.LEVEL_WORDS * 2 * key
 
 
-def damage_bitmap(book, place):
-    book.arena[layout.BITMAP] ^= 1 << 40
+def damage_link(book):
+    order = oldest_best_ask(book)
+    book.records[order + layout.NEXT] = order
 
 
-def damage_summary(book, place):
-    book.arena[layout.SUMMARY] ^= 1 << 40
+def damage_volume(book):
+    book.records[oldest_best_ask(book) + layout.VOLUME] += 1
 
 
-def damage_best(book, place):
-    book.state[layout.BEST + layout.BID] += 1
+def damage_zero_volume(book):
+    book.records[oldest_best_ask(book) + layout.VOLUME] = 0
 
 
-def damage_free(book, place):
+def damage_bitmap(book):
+    book.arena[book.place(0).bitmap] ^= 1 << 40
+
+
+def damage_summary(book):
+    book.arena[book.place(0).summary] ^= 1 << 40
+
+
+def damage_best(book):
+    book.arena[book.place(0).best + layout.BID] += 1
+
+
+def damage_free(book):
     book.state[layout.FREE] = layout.NOTHING
 
 
-def damage_volume_in(book, place):
+def damage_volume_in(book):
     book.state[layout.VOLUME_IN] += 1
 
 
-def damage_id(book, place):
-    book.records[place + layout.ID] += 1
+def damage_id(book):
+    book.records[oldest_best_ask(book) + layout.ID] += 1
 
 
-def damage_sentinel(book, place):
-    book.records[layout.FIRST_LEVEL + layout.VOLUME] = 0
+def damage_sentinel(book):
+    """Clear the word that ends a walk along the ring of the first level that is made."""
+    first_level = book.place(0).first_level
+    first_made = int(np.flatnonzero(book.records[first_level + layout.NEXT :: layout.LEVEL_WORDS])[0])
+    book.records[first_level + layout.LEVEL_WORDS * first_made + layout.VOLUME] = 0
+
+
+def damage_index(book):
+    entry = int(book.state[layout.BUCKETS]) + oldest_best_ask(book) // 2
+    book.index[entry + layout.LEVEL] += layout.LEVEL_WORDS
+
+
+def damage_unused_memory(book):
+    book.arena[layout.BLOCKS - 1] = 1
+
+
+def damage_limit(book):
+    book.state[layout.LIMIT] += 1
 
 
 DAMAGES = [
@@ -117,16 +151,51 @@ DAMAGES = [
     damage_volume_in,
     damage_id,
     damage_sentinel,
+    damage_index,
+    damage_unused_memory,
+    damage_limit,
 ]
+
+
+def damage_unmade_level(book):
+    book.records[level_at(book, key=1) + layout.PREVIOUS] = layout.FIRST_LEVEL
+
+
+def damage_by_an_order_in_two_books(book):
+    """Put an order into an empty level of another instrument too, at the same price."""
+    order = oldest_best_ask(book)
+    level = level_at(book, key=1, instrument=1)
+    book.records[level + layout.NEXT] = order
+    book.records[level + layout.PREVIOUS] = order
+
+
+def damage_block(book):
+    book.state[layout.BLOCK_WORDS] += 8
+
+
+DAMAGES_OF_SEVERAL_BOOKS = [*DAMAGES, damage_unmade_level, damage_by_an_order_in_two_books, damage_block]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_the_check_notices_a_damaged_book(damage):
     book = OrderBook(capacity=300, with_ids=True)
-    engine = MatchingEngine(book)
-    handled(engine, [frame.tobytes() for frame in uniform_orders(300)])
+    handled(MatchingEngine(book), [frame.tobytes() for frame in uniform_orders(300)])
     check(book)
-    damage(book, book.first_order)
+    damage(book)
+    with pytest.raises(BrokenInvariant):
+        check(book)
+
+
+@pytest.mark.parametrize("damage", DAMAGES_OF_SEVERAL_BOOKS)
+def test_the_check_notices_damage_in_books_of_several_instruments(damage):
+    book = OrderBook(capacity=300, with_ids=True, instruments=3)
+    orders = []
+    for order in uniform_orders(300):
+        _, order_id, side, price, volume = order.tolist()
+        orders.append(InstrumentOrder(order_id, order_id % 3, side, price, volume, LIMIT))
+    handled(MatchingEngine(book), [encode(order) for order in orders])
+    check(book)
+    damage(book)
     with pytest.raises(BrokenInvariant):
         check(book)
 
