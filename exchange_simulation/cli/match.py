@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from exchange_simulation.launching.answers_of_gateways import AnswersOfGateways
     from matching_engine.engine import MatchingEngine
 
     Bytes = npt.NDArray[np.uint8]
@@ -108,7 +109,6 @@ def _match(
     **book: Any,
 ) -> dict[str, Any]:
     """Match the tape; return counts, checksums, speed. UserError if tape, output or a book setting is wrong."""
-    from exchange.checksum import StreamChecksum
     from exchange.messages import MalformedMessage
     from exchange_simulation.launching.answers_of_gateways import AnswersOfGateways, check_gateways_on
     from exchange_simulation.launching.files import whole_file
@@ -124,7 +124,6 @@ def _match(
     if opening is not None:
         opening_orders = read_opening(opening)
         book["with_ids"] = book["with_ids"] or needs_ids(opening, opening_orders)
-    checksum = StreamChecksum()
     by_gateway = None
     try:
         books = _instruments_of(orders) if instruments is None else instruments
@@ -141,24 +140,41 @@ def _match(
             elif answers:
                 file = files.enter_context(whole_file(answers))
 
-            def take(span: Bytes) -> None:
-                checksum.update(span)
-                if by_gateway:
-                    by_gateway.take(span)
-                if file:
-                    file.write(span.data)
-
-            seconds = match_tape(engine, orders, take)
+            taken = _AnswersTaken(by_gateway, file)
+            seconds = match_tape(engine, orders, taken.take)
     except MalformedMessage as error:
         raise UserError(f"{tape}: {error}") from error
     except OSError as error:
         raise cannot_write(answers or tape, error) from error
     except (ValueError, MemoryError) as error:
         raise UserError(str(error)) from error
-    figures = _figures(engine, orders, checksum.hex, seconds)
+    figures = _figures(engine, orders, taken.checksum.hex, seconds)
+    figures["rejections_by_reason"] = taken.rejections.by_reason
     if by_gateway:
         figures["gateways"] = by_gateway.figures
     return figures
+
+
+class _AnswersTaken:
+    """Takes the answers: hashes them, counts rejections by reason, and writes them where the user wants them."""
+
+    def __init__(self, by_gateway: AnswersOfGateways | None, file: IO[bytes] | None) -> None:
+        from exchange.checksum import StreamChecksum
+        from exchange_simulation.launching.rejection_reasons import RejectionReasons
+
+        self.checksum = StreamChecksum()
+        self.rejections = RejectionReasons()
+        self._by_gateway = by_gateway
+        self._file = file
+
+    def take(self, answers: Bytes) -> None:
+        """Take answers, whole records one after the other."""
+        self.checksum.update(answers)
+        self.rejections.take(answers)
+        if self._by_gateway:
+            self._by_gateway.take(answers)
+        if self._file:
+            self._file.write(answers.data)
 
 
 def _instruments_of(orders: Bytes) -> int:
@@ -205,9 +221,17 @@ def _show(figures: dict[str, Any], as_json: bool) -> None:
         return
     for kind in KINDS:
         if figures[kind]:
-            click.echo(f"{figures[kind]:>14,} {noun(figures[kind], kind)}")
+            click.echo(f"{figures[kind]:>14,} {noun(figures[kind], kind)}{_reasons(figures, kind)}")
     click.echo(f"{figures['orders_per_s']:>14,.0f} orders/s, matching, decoding and encoding")
     sums = figures["checksums"]
     click.echo(f"{sums['hash']:>14} orders {sums['orders']}, answers {sums['answers']}")
     for entry in figures.get("gateways", ()):
         click.echo(f"{entry['answers']:>14,} answers to gateway {entry['gateway']}, {sums['hash']} {entry['checksum']}")
+
+
+def _reasons(figures: dict[str, Any], kind: str) -> str:
+    """Return how many rejections had each reason, to be appended to their number; nothing for other kinds."""
+    if kind != "rejections":
+        return ""
+    reasons = [f"{count:,} {reason}" for reason, count in figures["rejections_by_reason"].items()]
+    return f": {', '.join(reasons)}"
