@@ -7,6 +7,11 @@ A source's or a meter's number is less than 8. On the wire, its byte has the ins
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
+
+from exchange.words import counted
+
 NUMBER_BITS = 3
 INSTANCES = range(1, 1 + (1 << 8 - NUMBER_BITS))
 """The instances whose numbers fit in a byte."""
@@ -70,3 +75,20 @@ def instance_of(name: str) -> int:
     """Return the instance in a name that `named` made."""
     _role, _, instance = name.partition(".")
     return int(instance) if instance else 1
+
+
+def components_in_words(names: Iterable[str]) -> str:
+    """Return components in words: the name of each, or how many of a role there are if there are several.
+
+    For example: engine, 16 gateways, subscriber.2
+    """
+    names_of_roles: defaultdict[str, list[str]] = defaultdict(list)
+    for name in names:
+        names_of_roles[role_of(name)].append(name)
+    words = []
+    for role, names_of_role in names_of_roles.items():
+        if len(names_of_role) == 1:
+            words.append(names_of_role[0])
+        else:
+            words.append(counted(len(names_of_role), f"{role}s"))
+    return ", ".join(words)

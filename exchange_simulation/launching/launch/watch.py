@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from exchange.instances import instance_of, named, role_of
+from exchange.instances import components_in_words, instance_of, named, role_of
 from exchange.words import printable
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.interrupts import BY_SIGNAL, ONE_PRESS_S, interruptible
@@ -207,8 +207,7 @@ class Watch:
             return
         self._long_wait_from_s = math.inf
         waiting = [name for name in self._lineup.processes if name not in self._ready_processes]
-        processes = ", ".join(waiting)
-        say(waiting_for(f"{processes} to be ready (a first run compiles kernels)"))
+        say(waiting_for(f"{components_in_words(waiting)} to be ready (a first run compiles kernels)"))
 
     def _handle_line(self, name: str, line: bytes) -> None:
         """Handle a line of a process's stdout, which is an event in JSON."""
