@@ -90,6 +90,8 @@ class Terms:
         for name, our_value in our_terms.items():
             their_value = their_terms[name]
             if our_value != their_value:
+                if name == "instance" and self.gateways > 1:
+                    raise Disagreement(self._another_gateway(theirs))
                 peer = source_of(theirs.source) or "a stranger"
                 raise Disagreement(
                     f"{peer} was started with {_option(name)} {_value(name, their_value)}, "
@@ -97,6 +99,20 @@ class Terms:
                 )
         if theirs.engine != self.engine:
             raise Disagreement(self._another_engine(theirs, addresses))
+
+    def _another_gateway(self, theirs: Hello) -> str:
+        """Return the sentence about a gateway of another number than the engine expects at an address."""
+        number, their_instance = untagged(theirs.source)
+        if number == Source.ENGINE:
+            expected = their_instance
+            gateway = self.instance
+        else:
+            expected = self.instance
+            gateway = their_instance
+        return (
+            f"gateway {gateway} is at the engine's address for gateway {expected}: give that gateway --instance "
+            f"{expected}, or with --engine the address for gateway {gateway}"
+        )
 
     def _another_engine(self, theirs: Hello, addresses: str) -> str:
         """Return the sentence about an engine of another number than the end that connects to it expects."""

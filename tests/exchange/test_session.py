@@ -138,6 +138,18 @@ def test_a_component_of_another_pair_is_a_disagreement():
     assert str(refused.value) == "engine.3 was started with --instance 3, this end with 1: give both the same"
 
 
+@pytest.mark.parametrize(("role", "ours", "theirs"), [(Source.ENGINE, 1, 2), (Source.GATEWAY, 2, 1)])
+def test_a_gateway_at_the_address_of_another_is_told_so_at_both_ends(role, ours, theirs):
+    our_terms = dataclasses.replace(TERMS, gateways=2, instance=ours)
+    their_terms = dataclasses.replace(TERMS, gateways=2, instance=theirs)
+    with pytest.raises(Disagreement) as refused:
+        our_terms.agree(their_terms.hello(role))
+    assert str(refused.value) == (
+        "gateway 1 is at the engine's address for gateway 2: give that gateway --instance 2, or with --engine the "
+        "address for gateway 1"
+    )
+
+
 def test_a_source_s_byte_has_room_for_every_instance():
     for instance in INSTANCES:
         hello = decode(encode(dataclasses.replace(TERMS, instance=instance).hello(Source.REPORTER)))
