@@ -130,25 +130,25 @@ def check_warm_up(settings: RunSettings) -> None:
 
 DESCRIPTORS_OF_PEER = 16
 """The most files that a gateway or an engine takes in another process: a link at a peer, or pipes at the launcher."""
+DESCRIPTORS_OF_SUBSCRIBER = 6
+"""The most files that a subscriber takes in another process: connections of a link, or pipes at the launcher."""
 OTHER_DESCRIPTORS = 64
 
 
-def check_descriptors(gateways: int, engines: int) -> None:
-    """UserError if this system lets a process open too few files for a market of so many gateways and engines."""
+def check_descriptors(settings: RunSettings) -> None:
+    """UserError if this system lets a process open too few files for the gateways, engines and subscribers."""
+    counts = {"--gateways": settings.gateways, "--engines": settings.engines, "--subscribers": settings.subscribers}
+    is_market = max(counts.values()) > 1
+    peers = settings.gateways + settings.engines - 1
+    needed = OTHER_DESCRIPTORS + DESCRIPTORS_OF_PEER * peers + DESCRIPTORS_OF_SUBSCRIBER * settings.subscribers
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    further_engines = engines - 1
-    needed = OTHER_DESCRIPTORS + DESCRIPTORS_OF_PEER * (gateways + further_engines)
-    is_market = gateways > 1 or engines > 1
-    if is_market and resource.RLIM_INFINITY != limit < needed:
-        numbers = f"--gateways is {gateways}"
-        fewer = "fewer gateways"
-        if engines > 1:
-            numbers += f" and --engines {engines}"
-            fewer = "fewer of them"
-        raise UserError(
-            f"{numbers}, for which a process may need {needed} open files, and this system allows "
-            f"{limit}: raise that with ulimit -n {needed}, or take {fewer}"
-        )
+    if not is_market or limit == resource.RLIM_INFINITY or limit >= needed:
+        return
+    several = [f"{option} is {count}" for option, count in counts.items() if count > 1]
+    raise UserError(
+        f"{', '.join(several)}: for that a process may need {needed} open files, and this system allows {limit}: "
+        f"raise that with ulimit -n {needed}, or take fewer components"
+    )
 
 
 def check_transport(settings: RunSettings) -> None:
@@ -156,7 +156,7 @@ def check_transport(settings: RunSettings) -> None:
 
     Call this once for a run, before anything is started. With --insecure, an open address gets a warning.
     """
-    check_descriptors(settings.gateways, settings.engines)
+    check_descriptors(settings)
     transport = _declared(settings.transport)
     scheme = scheme_of(settings.transport)
 

@@ -198,14 +198,28 @@ def test_what_does_not_go_with_gateways_is_refused_by_a_sentence(
     assert not list(itertools.chain(tmp_path.iterdir()))
 
 
-def test_more_gateways_than_open_files_allow_are_refused_by_a_sentence(tmp_path: Path) -> None:
-    run = command("run", "--gateways", 16, "--results", tmp_path)
+@pytest.mark.parametrize(
+    ("options", "numbers"),
+    [
+        (("--gateways", 16), "--gateways is 16: for that a process may need 320 open files"),
+        (("--instruments", 99, "--engines", 16), "--engines is 16: for that a process may need 320 open files"),
+        (("--subscribers", 32), "--subscribers is 32: for that a process may need 272 open files"),
+        (
+            ("--instruments", 9, "--gateways", 9, "--engines", 2),
+            "--gateways is 9, --engines is 2: for that a process may need 224 open files",
+        ),
+    ],
+)
+def test_more_components_than_open_files_allow_are_refused_by_a_sentence(
+    tmp_path: Path, options: tuple[object, ...], numbers: str
+) -> None:
+    run = command("run", *options, "--results", tmp_path)
     finished = subprocess.run(
         ["bash", "-c", 'ulimit -n 200; exec "$@"', "bash", *run], capture_output=True, text=True, check=False
     )
     assert finished.returncode == 2
     words = " ".join(finished.stderr.split())
-    assert "--gateways is 16, for which a process may need 320 open files, and this system allows 200" in words
+    assert f"{numbers}, and this system allows 200: raise that with ulimit -n" in words
     assert not list(tmp_path.iterdir())
 
 
