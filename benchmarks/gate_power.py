@@ -84,16 +84,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=10, help="of each kind")
     parser.add_argument("--slower", type=int, default=20, help="percent by which a turn of the engine takes longer")
-    parser.add_argument("--fail-if-slower", type=int, default=5, help="the gate, percent")
-    parser.add_argument("--repeats", type=int, default=10)
-    parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--fail-if-slower", type=int, default=3, help="the gate, percent")
+    parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=0.8)
     options = parser.parse_args()
     failed = {"unchanged": 0, "slower": 0}
     with tempfile.TemporaryDirectory(prefix="gate-power-") as scratch:
         for done, (kind, has_failed) in enumerate(trials(options, Path(scratch)), 1):
             failed[kind] += has_failed
             print(f"{done} of {2 * options.trials}: {kind}: {'failed' if has_failed else 'passed'}", flush=True)
-    print(f"{processor()}, load {os.getloadavg()[0]:.1f}, exchange compare {' '.join(LOAD)}")
+    print(
+        f"{processor()}, load {os.getloadavg()[0]:.1f}, exchange compare {' '.join(LOAD)} --repeats {options.repeats}"
+    )
     print(f"a turn {options.slower} % slower: found {failed['slower']} of {options.trials}")
     print(f"unchanged: false alarms {failed['unchanged']} of {options.trials}")
 
