@@ -15,8 +15,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
 from exchange.json_records import SCHEMA
-from spark.tables.problems import EXAMPLE_CHARACTERS, NO_RECORD, UNKNOWN_KIND, UNKNOWN_SCHEMA, WRONG_PAYLOAD
 from spark.tables.schemas import AT, ENVELOPE, KINDS, PAIR, PAIRED_SOURCE, PAYLOADS, RUN_ID, TABLE_ORIGIN
+from spark.tables.spool_tables import EXAMPLE_CHARACTERS, NO_RECORD, UNKNOWN_KIND, UNKNOWN_SCHEMA, WRONG_PAYLOAD
 
 CORRUPT = "_corrupt"
 ENVELOPE_TYPE = from_arrow_schema(ENVELOPE)
