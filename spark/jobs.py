@@ -20,7 +20,8 @@ from spark.samples import seconds_of_run
 from spark.sessions.java import find_java
 from spark.sessions.scratch_folder import scratch_folder
 from spark.sessions.session import open_session
-from spark.tables.files import spark_path, tables_folder, write_table
+from spark.tables.files import tables_folder, write_table
+from spark.tables.paths import spark_path
 from spark.tables.schemas import KINDS, PAYLOADS
 
 EXAMPLES: dict[pa.DataType, Any] = {

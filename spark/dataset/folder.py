@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import unquote
 
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
@@ -20,11 +19,14 @@ from pyspark.sql import SparkSession
 from spark.errors import DatasetUnreadableError, root_cause
 from spark.sessions.connect import ship_package
 from spark.sessions.scratch_folder import scratch_folder
-from spark.tables.experiment_folder import experiment_folder
-from spark.tables.files import PATH, check_text, escaped
+from spark.tables.paths import check_text, escaped
 
 SCHEMES_WITH_RENAME = ("file", "hdfs", "viewfs", "webhdfs", "swebhdfs")
 """The file systems in which a rename happens at once, and replaces a file. Object stores copy file by file."""
+
+
+PATH = "path"
+"""The column of Spark's files with their paths."""
 
 
 class TablesFolder(ABC):
@@ -243,23 +245,6 @@ def served_to_change(spark: SparkSession, server: str, location: str) -> Dataset
 def is_local(url: str) -> bool:
     """True if the folder is on this machine."""
     return url.startswith("file:/")
-
-
-def part_file(table: str, experiment: str, part: int) -> str:
-    """Return the file of a part of an experiment in a table."""
-    return f"{table}/{experiment_folder(experiment)}/part-{part}.parquet"
-
-
-def experiment_and_part(file: str) -> tuple[str, int]:
-    """Return the experiment E and the number N of a file that is called KIND/experiment=E/part-N.parquet."""
-    _, _, name = file.rpartition("/part-")
-    return experiment_of_file(file), int(name.removesuffix(".parquet"))
-
-
-def experiment_of_file(file: str) -> str:
-    """Return the experiment E of a file KIND/experiment=E/..., in whose name Spark has escaped some characters."""
-    _, folder, *_ = file.split("/")
-    return unquote(folder.removeprefix("experiment="))
 
 
 class ServedFolder(TablesFolder):

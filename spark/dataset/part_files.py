@@ -16,9 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from spark.dataset.folder import DatasetFolder, part_file
+from spark.dataset.folder import DatasetFolder
 from spark.dataset.replacing import mark_as_emptied, staged
 from spark.errors import DatasetUnreadableError
+from spark.tables.paths import part_file
 from spark.tables.table_writer import TableWriter
 
 RUN = "run"

@@ -9,9 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from spark.dataset.folder import DatasetFolder, experiment_and_part
+from spark.dataset.folder import DatasetFolder
 from spark.errors import DatasetUnreadableError
 from spark.run_facts import FACTS, RunFacts
+from spark.tables.paths import experiment_and_part
 from spark.tables.schemas import TIMESTAMP, WORDS
 
 RUNS = "runs"

@@ -2,6 +2,6 @@
 
 spool_tables, table_writer        a finished spool to tables, by Arrow; the problems of its lines
 spool ──▶ schemas, spool_tables   lines to records in Spark, from files or a stream
-files                             local files and their locks
+files ──▶ paths                   local tables and their locks; names of files
 histograms                        log buckets of many rows, merged, and their figures
 """

@@ -25,7 +25,8 @@ from spark.sessions import session as sessions
 from spark.sessions.jvm import running_jvm
 from spark.sessions.scratch_folder import scratch_folder
 from spark.sessions.session_folder import session_folder
-from spark.tables.files import spark_path, tables_folder
+from spark.tables.files import tables_folder
+from spark.tables.paths import spark_path
 
 NASTY_NAMES = ("a,b", "co:lon", "file:x", "per%20cent", "qu?", "ha#h", "quo'te", 'dq"x', "back\\slash", "new\nline")
 NO_UTF8 = "\udcff"

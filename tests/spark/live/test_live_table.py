@@ -33,7 +33,8 @@ from spark.live.record_files import read_whole
 from spark.live.records import identified_records
 from spark.live.table import LiveTable
 from spark.summary import MEASURED, RATE
-from spark.tables.files import spark_path, write_table
+from spark.tables.files import write_table
+from spark.tables.paths import spark_path
 from spark.tables.spool_tables import NO_RECORD, UNKNOWN_SCHEMA
 from tests.spark.conftest import Analysed
 
