@@ -1,27 +1,56 @@
-"""The tables of one finished run, RUN/tables/*.parquet, made by Arrow in this process: no JVM starts."""
+"""The tables of one finished run, RUN/tables/*.parquet: by Arrow in this process, and one of them by Spark."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pyarrow.compute as pc
+from pyspark.sql import SparkSession
 
-from spark.run_facts import RunFacts
+from exchange.records import SAMPLE
+from spark.errors import typed_errors
+from spark.run_facts import RunFacts, read_run
+from spark.samples import seconds_of_run
+from spark.sessions.java import find_java
+from spark.sessions.session import open_session
 from spark.summary import READ, RUN_COLUMNS, SECOND_COLUMNS, as_table, rows_of_run
-from spark.tables.files import tables_folder
+from spark.tables.files import tables_folder, write_by_spark, write_table
+from spark.tables.paths import spark_path
 from spark.tables.spool_tables import tables_of_spool
-from spark.tables.table_writer import write_whole_table
+
+
+def summarize(run_folder: Path, *, write_archive: bool = False) -> str | None:
+    """Make all tables of a finished run; return a note about Java for the user, if there is one.
+
+    Arrow makes them all but sample_seconds, which Spark makes of the samples. SparkError, a sentence that says what to
+    do, if it fails.
+    """
+    record = read_run(run_folder)
+    java = find_java()
+    tables = tables_folder(run_folder)
+    with typed_errors(run_folder):
+        write_run_tables(run_folder, record)
+        with open_session(java=java, write_archive=write_archive) as spark, typed_errors(run_folder):
+            write_sample_seconds(spark, tables)
+    return java.note
 
 
 def write_run_tables(run_folder: Path, record: RunFacts) -> None:
-    """Write a table for each kind, even a kind without rows, and `seconds` and `summary`. A second call replaces them.
+    """Write the tables that need no JVM: one for each kind, even a kind without rows, and `seconds` and `summary`.
 
-    A line that cannot be read is in no table. TablesUnwritableError, or OSError if the spool cannot be read.
+    A second call replaces them. A line that cannot be read is in no table.
+    TablesUnwritableError, or OSError if the spool cannot be read.
     """
     tables = tables_folder(run_folder)
     spool = tables_of_spool(run_folder / "spool")
     for kind, rows in spool.kinds.items():
-        write_whole_table(rows, tables / f"{kind}.parquet")
+        write_table(rows, tables / f"{kind}.parquet")
     rows = as_table(rows_of_run(record, [(kind, spool.kinds[kind].select(columns)) for kind, columns in READ.items()]))
-    write_whole_table(rows.filter(pc.is_null(rows["second"])).select(RUN_COLUMNS), tables / "summary.parquet")
-    write_whole_table(rows.filter(pc.is_valid(rows["second"])).select(SECOND_COLUMNS), tables / "seconds.parquet")
+    write_table(rows.filter(pc.is_null(rows["second"])).select(RUN_COLUMNS), tables / "summary.parquet")
+    write_table(rows.filter(pc.is_valid(rows["second"])).select(SECOND_COLUMNS), tables / "seconds.parquet")
+
+
+def write_sample_seconds(spark: SparkSession, tables: Path) -> None:
+    """Write sample_seconds.parquet, the sampled completion times of each second and of the run, from `sample`."""
+    samples = spark.read.parquet(spark_path(tables / f"{SAMPLE}.parquet"))
+    write_by_spark(seconds_of_run(samples), tables / "sample_seconds.parquet")

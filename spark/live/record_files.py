@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from exchange.records import COMPLETION
 from spark.live.batch import READ
-from spark.tables.files import read_columns
+from spark.tables.files import read_columns, read_whole
 
 ROWS_A_FILE = 1 << 13
 """A file that has so many rows is full: some ten minutes of a run with one gateway. A batch rewrites the last file."""
@@ -116,12 +116,6 @@ class RecordFiles:
     def _complete(self, rows: pa.Table) -> pa.Table:
         """Return the rows of complete batches."""
         return rows.filter(pc.less(rows[BATCH], self._batches))
-
-
-def read_whole(file: Path) -> pa.Table:
-    """Read all columns of a local file."""
-    with pq.ParquetFile(file) as parquet:
-        return parquet.read()
 
 
 def _description(path: Path, rows: pa.Table) -> RecordFile:

@@ -25,10 +25,10 @@ from spark.live.batch import (
     write_rows,
 )
 from spark.live.folder import LiveFolder
-from spark.live.record_files import RecordFiles, read_whole
+from spark.live.record_files import RecordFiles
 from spark.live.records import completion_figures
 from spark.summary import TIMES
-from spark.tables.files import write_table
+from spark.tables.files import read_whole, write_by_spark
 
 SECONDS_AN_HOUR = 3600
 
@@ -88,7 +88,7 @@ class LiveTable:
     def take(self, batch: DataFrame, batch_id: int) -> list[Row]:
         """Add a batch; return the rows that it changed, once they are on the disk."""
         work = self._folder.work / f"{batch_id:06}.parquet"
-        write_table(batch, work)
+        write_by_spark(batch, work)
         lines = read_whole(work)
         work.unlink()
         state = self._state

@@ -1,4 +1,4 @@
-"""Parquet files: a local table is one file with its final name, never a folder of parts, and never half of one."""
+"""Local tables: each is one file with its final name, never a folder of parts, and never half of a file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,14 +16,28 @@ from pyspark.sql import DataFrame
 
 from spark.errors import TablesBusyError, TablesUnwritableError
 from spark.tables.paths import check_text
+from spark.tables.table_writer import TableWriter
 
 PARTS = ".parts"
 LOCK = ".lock"
 ABANDONED_AFTER_S = 3600
 
 
-def write_table(rows: DataFrame, file: Path) -> None:
+def write_table(rows: pa.Table, file: Path) -> None:
     """Replace `file` by these rows; a reader sees the old table or the new one."""
+    hidden = file.with_name(f".{file.name}.part")
+    try:
+        with TableWriter(hidden, rows.schema) as writer:
+            writer.add(rows)
+        hidden.replace(file)
+    except BaseException:
+        with suppress(OSError):
+            hidden.unlink()
+        raise
+
+
+def write_by_spark(rows: DataFrame, file: Path) -> None:
+    """Let Spark replace `file` by these rows; a reader sees the old table or the new one."""
     parts = Path(tempfile.mkdtemp(prefix=f".{file.stem}-", suffix=PARTS, dir=file.parent))
     try:
         # gzip is in Java itself; the other codecs unpack a native library first.
@@ -76,3 +90,9 @@ def read_columns(file: Path, *columns: str) -> pa.Table:
     """Read columns of a local file without Spark. STRUCT.FIELD gives the struct with that field only."""
     with pq.ParquetFile(file) as parquet:
         return parquet.read(columns=list(columns))
+
+
+def read_whole(file: Path) -> pa.Table:
+    """Read all columns of a local file without Spark."""
+    with pq.ParquetFile(file) as parquet:
+        return parquet.read()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -70,16 +69,3 @@ class TableWriter:
             self._waiting = []
             self._waiting_rows = 0
             self._waiting_bytes = 0
-
-
-def write_whole_table(rows: pa.Table, file: Path) -> None:
-    """Replace a local file by these rows; a reader sees the old table or the new one."""
-    hidden = file.with_name(f".{file.name}.part")
-    try:
-        with TableWriter(hidden, rows.schema) as writer:
-            writer.add(rows)
-        hidden.replace(file)
-    except BaseException:
-        with suppress(OSError):
-            hidden.unlink()
-        raise

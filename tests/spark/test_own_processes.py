@@ -22,7 +22,7 @@ from spark.sessions.session_folder import REMOVE_AT_END_OF_STDIN
 SUMMARIZE = """
 import json, sys
 from pathlib import Path
-from spark.jobs import summarize
+from spark.run_tables import summarize
 
 print(json.dumps(summarize(Path(sys.argv[1]))))
 """

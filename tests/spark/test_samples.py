@@ -12,9 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from scipy import stats
 from spark_runs import MadeUpRun, Record, record
 
-from spark.jobs import write_sample_seconds
 from spark.run_facts import read_run
-from spark.run_tables import write_run_tables
+from spark.run_tables import write_run_tables, write_sample_seconds
 from spark.samples import answered_at, sample_seconds, samples_of_lines, seconds_of_run
 
 GROUP_SIZES = (*range(1, 61), 100, 1_000)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from spark.jobs import write_smallest_run
 from spark.run_facts import read_run
 from spark.run_tables import write_run_tables
 from spark.tables.schemas import KINDS
+from spark.warm_up import write_smallest_run
 
 
 def test_the_smallest_run_is_complete(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from exchange_simulation.cli.main import main
 from exchange_simulation.experiments.pipeline import jobs, live
 from exchange_simulation.experiments.simulate import on_spark
 from spark.errors import SparkUnavailableError
-from spark.jobs import write_smallest_run
 from spark.sessions.settings import (
     DRIVER_OPTIONS,
     SETTINGS,
@@ -25,6 +24,7 @@ from spark.sessions.settings import (
     settings_for,
     with_overrides,
 )
+from spark.warm_up import write_smallest_run
 from tests.machine import PATIENCE_S
 
 PARTITIONS = "spark.sql.shuffle.partitions"

@@ -21,8 +21,8 @@ from spark.errors import (
     TablesUnwritableError,
     typed_errors,
 )
-from spark.jobs import summarize
 from spark.run_facts import finished_record, read_run
+from spark.run_tables import summarize
 from spark.summary import MEASURED
 from spark.tables.files import tables_folder
 from spark.tables.schemas import KEYS

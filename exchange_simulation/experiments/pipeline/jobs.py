@@ -28,11 +28,11 @@ from spark.dataset.ingesting import EventTables, Ingested, ingest_runs
 from spark.dataset.runs import IngestedRun
 from spark.dataset.summarizing import summarize_runs
 from spark.errors import DatasetUnreadableError, SparkError, SparkUnavailableError, typed_errors
-from spark.jobs import prepare as write_archive
 from spark.sessions.connect import connected_session, is_connect
 from spark.sessions.java import find_java
 from spark.sessions.session import open_session, session_archive, submit_job
 from spark.sessions.settings import DRIVER_OPTIONS, with_overrides
+from spark.warm_up import prepare as write_archive
 
 INGEST_MASTER = "local[*]"
 """Ingest runs on this machine, since the spools are on its disk."""

@@ -23,10 +23,10 @@ from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c, on_sign
 from exchange_simulation.reports.live.spark_table import SecondsOnScreen
 from exchange_simulation.reports.progress import screen
 from spark.errors import SparkError
-from spark.jobs import warm
 from spark.live.query import FollowedRun
 from spark.sessions.java import find_java
 from spark.sessions.session import open_session
+from spark.warm_up import warm
 
 LOOK_S = 0.2
 """The time between two looks at the queries."""

@@ -22,7 +22,9 @@ SAY_EVERY_S = 10.0
 
 def make_tables(folder: Path, quiet: bool) -> bool:
     """Make a run's tables, the last one by Spark; return False if that failed: a run without them is still a run."""
-    return hand_over(folder, "spark.jobs:summarize", str(folder / "tables"), f"exchange report {folder} --spark", quiet)
+    return hand_over(
+        folder, "spark.run_tables:summarize", str(folder / "tables"), f"exchange report {folder} --spark", quiet
+    )
 
 
 def are_made(folder: Path) -> bool:

@@ -29,11 +29,10 @@ from spark.dataset.folder import dataset_folder
 from spark.dataset.views import create_views
 from spark.live.folder import LiveFolder
 from spark.live.query import FollowedRun
-from spark.live.record_files import read_whole
 from spark.live.records import identified_records
 from spark.live.table import LiveTable
 from spark.summary import MEASURED, RATE
-from spark.tables.files import write_table
+from spark.tables.files import read_whole, write_by_spark
 from spark.tables.paths import spark_path
 from spark.tables.spool_tables import NO_RECORD, UNKNOWN_SCHEMA
 from tests.spark.conftest import Analysed
@@ -174,7 +173,7 @@ def test_a_day_of_small_batches_leaves_few_files(
     monkeypatch.setattr("spark.live.record_files.ROWS_A_FILE", 100)
     records = in_order(MadeUpRun(seconds=20, orders_per_s=100, samples=200).records)
     lines = spark.createDataFrame([(json.dumps(line),) for line in [*records, *records[:50]]], "value STRING")
-    write_table(identified_records(lines), tmp_path / "lines.parquet")
+    write_by_spark(identified_records(lines), tmp_path / "lines.parquet")
     rows = read_whole(tmp_path / "lines.parquet")
     at_once = LiveFolder(tmp_path / "at once" / "run")
     in_batches = LiveFolder(tmp_path / "in batches" / "run")

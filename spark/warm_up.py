@@ -1,4 +1,4 @@
-"""The jobs around one run: `summarize`, the only call that a run makes, and two that make later sessions faster."""
+"""The smallest run, on which Spark warms up: for the class archive, and before the first batch of a live table."""
 
 from __future__ import annotations
 
@@ -11,17 +11,9 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from exchange.json_records import SCHEMA
-from exchange.records import SAMPLE
-from spark.errors import typed_errors
 from spark.live.query import FollowedRun
-from spark.run_facts import read_run
-from spark.run_tables import write_run_tables
-from spark.samples import seconds_of_run
-from spark.sessions.java import find_java
+from spark.run_tables import summarize
 from spark.sessions.scratch_folder import scratch_folder
-from spark.sessions.session import open_session
-from spark.tables.files import tables_folder, write_table
-from spark.tables.paths import spark_path
 from spark.tables.schemas import KINDS, PAYLOADS
 
 EXAMPLES: dict[pa.DataType, Any] = {
@@ -34,28 +26,6 @@ EXAMPLES: dict[pa.DataType, Any] = {
 """Values of the smallest run's payloads."""
 FIRST_MOMENT = '"wall_ns": 1,'
 LATER_MOMENT = '"wall_ns": 1000000000,'
-
-
-def summarize(run_folder: Path, *, write_archive: bool = False) -> str | None:
-    """Make the tables of a finished run; return a note about Java for the user, if there is one.
-
-    Arrow makes them all but sample_seconds, which Spark makes of the samples. SparkError, a sentence that says what to
-    do, if it fails.
-    """
-    record = read_run(run_folder)
-    java = find_java()
-    tables = tables_folder(run_folder)
-    with typed_errors(run_folder):
-        write_run_tables(run_folder, record)
-        with open_session(java=java, write_archive=write_archive) as spark, typed_errors(run_folder):
-            write_sample_seconds(spark, tables)
-    return java.note
-
-
-def write_sample_seconds(spark: SparkSession, tables: Path) -> None:
-    """Write sample_seconds.parquet, the sampled completion times of each second and of the run, from `sample`."""
-    samples = spark.read.parquet(spark_path(tables / f"{SAMPLE}.parquet"))
-    write_table(seconds_of_run(samples), tables / "sample_seconds.parquet")
 
 
 def prepare() -> None:
