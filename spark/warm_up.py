@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from exchange.json_records import SCHEMA
 from spark.live.query import FollowedRun
 from spark.run_tables import summarize
-from spark.sessions.scratch_folder import scratch_folder
+from spark.sessions.folders import scratch_folder
 from spark.tables.schemas import KINDS, PAYLOADS
 
 EXAMPLES: dict[pa.DataType, Any] = {

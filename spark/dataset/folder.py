@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from spark.errors import DatasetUnreadableError, root_cause
 from spark.sessions.connect import ship_package
-from spark.sessions.scratch_folder import scratch_folder
+from spark.sessions.folders import scratch_folder
 from spark.tables.paths import check_text, escaped
 
 SCHEMES_WITH_RENAME = ("file", "hdfs", "viewfs", "webhdfs", "swebhdfs")

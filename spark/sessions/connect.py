@@ -16,9 +16,9 @@ from pyspark.sql import SparkSession
 
 from spark.errors import SparkUnavailableError
 from spark.sessions.cluster import ANSWER_PATIENCE_S, CONNECT
+from spark.sessions.folders import scratch_folder
 from spark.sessions.jvm import quiet_loggers
 from spark.sessions.package import package_zip
-from spark.sessions.scratch_folder import scratch_folder
 
 MODE = "SPARK_CONNECT_MODE_ENABLED"
 SETTINGS = {"spark.sql.session.timeZone": "UTC"}

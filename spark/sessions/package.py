@@ -12,12 +12,10 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import stat
 import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -67,6 +65,8 @@ def use_unpacked() -> None:
 
 def unpacked_folder(shipped: Path) -> Path | None:
     """Unpack the zip if it is new; return the folder with its content, None if this user has no private folder."""
+    from spark.sessions.folders import private_folders  # executors import this file before the other packages
+
     parent = next(private_folders(), None)
     if parent is None:
         return None
@@ -98,33 +98,3 @@ def _remove_unused(parent: Path) -> None:
         with suppress(OSError):  # another process was quicker
             if time.time() - folder.stat().st_mtime > UNUSED_AFTER_S:
                 shutil.rmtree(folder, ignore_errors=True)
-
-
-def private_folders() -> Iterator[Path]:
-    """Yield folders that only this user may write, the best first: in the user's cache, in the temporary folder.
-
-    They outlive a session, and we execute or map their files, so nobody else may put files there.
-    """
-    from spark.sessions.scratch_folder import is_plain, scratch_folder  # executors import this file before the package
-
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    candidates = [
-        Path(cache) / "exchange-simulation",
-        scratch_folder() / f"exchange-simulation-{os.getuid()}",
-    ]
-    return (folder for folder in candidates if folder.is_absolute() and is_plain(folder) and _is_ours(folder))
-
-
-def _is_ours(folder: Path) -> bool:
-    """Make the folder if it is missing; return whether we own it and no one else may write into it.
-
-    Another user may have taken the name in a shared temporary folder. lstat, since a link would be theirs too.
-    """
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
-        status = folder.lstat()
-    except OSError:
-        return False
-    ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022
-    return ours and os.access(folder, os.W_OK | os.X_OK)

@@ -35,10 +35,9 @@ from spark.sessions.cluster import (
     shipped_settings,
     submit,
 )
+from spark.sessions.folders import SESSION_PREFIX, private_folders, session_folder
 from spark.sessions.java import Java, find_java, launcher_home
 from spark.sessions.jvm import remove_at_exit, restored_process_state, running_jvm
-from spark.sessions.package import private_folders
-from spark.sessions.session_folder import SESSION_PREFIX, session_folder
 from spark.sessions.settings import defaults_folder, is_this_machine, settings_for, with_overrides
 
 LOGGING = """\

@@ -25,7 +25,7 @@ import pyspark
 from pyspark import SparkContext
 
 from spark.errors import SparkUnavailableError, TablesBusyError
-from spark.sessions.package import private_folders
+from spark.sessions.folders import private_folders
 from spark.sessions.session import open_session
 from spark.sessions.settings import DRIVER_OPTIONS
 

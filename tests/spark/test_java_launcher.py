@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from spark.errors import SparkUnavailableError
+from spark.sessions.folders import private_folders
 from spark.sessions.java import launcher_home
-from spark.sessions.package import private_folders
 
 MODULE = "jdk.incubator.vector"
 

@@ -19,12 +19,10 @@ from spark.dataset.ingesting import ingest_runs
 from spark.dataset.runs import read_runs
 from spark.dataset.views import create_views
 from spark.errors import DatasetUnreadableError, SparkUnavailableError
-from spark.sessions import jvm
-from spark.sessions import scratch_folder as scratch
+from spark.sessions import folders, jvm
 from spark.sessions import session as sessions
+from spark.sessions.folders import scratch_folder, session_folder
 from spark.sessions.jvm import running_jvm
-from spark.sessions.scratch_folder import scratch_folder
-from spark.sessions.session_folder import session_folder
 from spark.tables.files import tables_folder
 from spark.tables.paths import spark_path
 
@@ -68,7 +66,7 @@ def test_a_session_s_folder_has_a_plain_name(name: str, tmp_path: Path, monkeypa
     plain = tmp_path / "plain"
     plain.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(odd))
-    monkeypatch.setattr(scratch, "OTHERS", (str(plain),))
+    monkeypatch.setattr(folders, "OTHERS", (str(plain),))
     with session_folder() as kept_folder:
         assert kept_folder.path.parent == plain
     assert not list(odd.iterdir())
@@ -81,7 +79,7 @@ def test_a_plain_folder_for_temporary_files_is_taken(tmp_path: Path, monkeypatch
 
 def test_no_plain_folder_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "a,b"))
-    monkeypatch.setattr(scratch, "OTHERS", ("/dev/null",))
+    monkeypatch.setattr(folders, "OTHERS", ("/dev/null",))
     with pytest.raises(SparkUnavailableError, match=r"Spark cannot work in .*/a,b: name a folder with TMPDIR"):
         scratch_folder()
 

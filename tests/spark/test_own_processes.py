@@ -17,7 +17,7 @@ from fake_java import java_that
 from spark_runs import MadeUpRun
 from spark_tables import summary_of
 
-from spark.sessions.session_folder import REMOVE_AT_END_OF_STDIN
+from spark.sessions.folders import REMOVE_AT_END_OF_STDIN
 
 SUMMARIZE = """
 import json, sys
