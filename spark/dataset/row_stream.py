@@ -23,7 +23,7 @@ from pyspark.sql import functions as fn
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import NullType, Row
 
-from spark.sessions.settings import is_this_machine
+from spark.sessions.master import is_this_machine
 from spark.tables.paths import spark_path
 
 ROWS_AT_ONCE = 1 << 14

@@ -1,6 +1,6 @@
 """Spark sessions: which Java runs them, their JVM, their cluster, and our packages on its executors.
 
-session ──▶ jvm, cluster, class_archive ──▶ java, package, settings
+session ──▶ jvm, cluster, class_archive ──▶ java, package, settings, folders ──▶ master
 connect ──▶ jvm, cluster, package
 partitions ──▶ package
 """

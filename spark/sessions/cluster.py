@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 import secrets
 import signal
 import socket
@@ -24,13 +23,19 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from spark.errors import SparkUnavailableError
+from spark.sessions.master import (
+    STANDALONE,
+    is_connect,
+    is_local_cluster,
+    is_one_jvm,
+    is_standalone,
+    is_this_machine,
+)
 from spark.sessions.package import package_zip
-from spark.sessions.settings import is_this_machine
 
 ANSWER_PATIENCE_S = 5.0
 EXECUTOR_PATIENCE_S = 60.0
 LOOPBACK = "127.0.0.1"
-CONNECT = "sc://"
 PR_SET_PDEATHSIG = 1
 SECRET = "EXCHANGE_SPARK_SECRET"
 """The environment variable with the secret of a standalone cluster, its spark.authenticate.secret."""
@@ -46,22 +51,17 @@ main(sys.argv[1:])
 """The program of the driver that spark-submit starts: the command itself. Nothing here imports that package."""
 
 
-def is_local(master: str) -> bool:
-    """Return whether executors are threads of the session's own JVM."""
-    return re.fullmatch(r"local(\[[^]]*\])?", master) is not None
-
-
 def driver_address(master: str) -> str | None:
     """Return the address on which the driver listens: loopback for a local master, None if Spark is to choose.
 
     SparkUnavailableError if no one answers at the address of a standalone master, or if the master has no driver.
     """
-    if master.startswith(CONNECT):
+    if is_connect(master):
         raise SparkUnavailableError(
             f"{master} is Spark Connect, which exchange spark summary, sql, bars and samples take, and nothing else: "
             "give local[N], spark://HOST:PORT, yarn or k8s://..."
         )
-    if master.startswith("spark://"):
+    if is_standalone(master):
         return _address_towards(master)
     return LOOPBACK if is_this_machine(master) else None
 
@@ -76,9 +76,9 @@ def authentication(master: str) -> dict[str, str]:
     Those of local-cluster share a new secret, those of a standalone cluster the one in EXCHANGE_SPARK_SECRET. Other
     masters have ways of their own, which spark-submit's options turn on.
     """
-    if master.startswith("local-cluster"):
+    if is_local_cluster(master):
         secret: str | None = secrets.token_hex(16)
-    elif master.startswith("spark://"):
+    elif is_standalone(master):
         secret = os.environ.get(SECRET)
     else:
         secret = None
@@ -89,7 +89,7 @@ def authentication(master: str) -> dict[str, str]:
 
 def shipped_settings(master: str, folder: Path) -> dict[str, str]:
     """Zip our packages into `folder` for executors that are processes; return the setting that ships the zip."""
-    if is_local(master):
+    if is_one_jvm(master):
         return {}
     return {"spark.submit.pyFiles": str(package_zip(folder))}
 
@@ -110,7 +110,7 @@ def _address_towards(master: str) -> str:
 
 
 def _addresses(master: str) -> Iterator[tuple[str, int]]:
-    for address in master.removeprefix("spark://").split(","):
+    for address in master.removeprefix(STANDALONE).split(","):
         host, _, port = address.rpartition(":")
         if not host or not port.isdecimal() or int(port) > 0xFFFF:
             raise SparkUnavailableError(f"{master} is no address of a Spark master: give spark://HOST:PORT")
@@ -120,7 +120,7 @@ def _addresses(master: str) -> Iterator[tuple[str, int]]:
 def home_of(master: str, folder: Path) -> Path:
     """Return SPARK_HOME. Workers of local-cluster write into it, so they get a folder of links, below `folder`."""
     installed = Path(pyspark.__file__).parent
-    if not master.startswith("local-cluster"):
+    if not is_local_cluster(master):
         return installed
     home = folder / "home"
     home.mkdir()
@@ -132,7 +132,7 @@ def home_of(master: str, folder: Path) -> Path:
 def wait_for_executor(spark: SparkSession, patience_s: float = EXECUTOR_PATIENCE_S) -> None:
     """Wait for the first executor; SparkUnavailableError if none comes, since a job would wait for it forever."""
     context = spark.sparkContext
-    if is_local(str(context.master)):
+    if is_one_jvm(str(context.master)):
         return
     until_s = time.monotonic() + patience_s
     while len(context.statusTracker().getExecutorInfos()) < 2:  # the driver is one of them

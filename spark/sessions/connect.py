@@ -15,7 +15,7 @@ from pyspark.errors import AnalysisException, PySparkException, PySparkImportErr
 from pyspark.sql import SparkSession
 
 from spark.errors import SparkUnavailableError
-from spark.sessions.cluster import ANSWER_PATIENCE_S, CONNECT
+from spark.sessions.cluster import ANSWER_PATIENCE_S
 from spark.sessions.folders import scratch_folder
 from spark.sessions.jvm import quiet_loggers
 from spark.sessions.package import package_zip
@@ -24,11 +24,6 @@ MODE = "SPARK_CONNECT_MODE_ENABLED"
 SETTINGS = {"spark.sql.session.timeZone": "UTC"}
 MOST_RETRIES = 4
 """After each retry, the client waits four times as long: 4 s in all. The client's default, 15, takes ten minutes."""
-
-
-def is_connect(master: str) -> bool:
-    """True if the master is a server of Spark Connect."""
-    return master.startswith(CONNECT)
 
 
 @contextmanager

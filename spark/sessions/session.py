@@ -30,7 +30,6 @@ from spark.sessions.cluster import (
     authentication,
     driver_address,
     home_of,
-    is_local,
     is_submitted,
     shipped_settings,
     submit,
@@ -38,7 +37,8 @@ from spark.sessions.cluster import (
 from spark.sessions.folders import SESSION_PREFIX, private_folders, session_folder
 from spark.sessions.java import Java, find_java, launcher_home
 from spark.sessions.jvm import remove_at_exit, restored_process_state, running_jvm
-from spark.sessions.settings import defaults_folder, is_this_machine, settings_for, with_overrides
+from spark.sessions.master import is_one_jvm, is_this_machine
+from spark.sessions.settings import defaults_folder, settings_for, with_overrides
 
 LOGGING = """\
 status = off
@@ -79,7 +79,7 @@ def open_session(
             yield submitted
         return
     user = nameless_user()
-    if user is not None and not is_local(master):
+    if user is not None and not is_one_jvm(master):
         raise needs_name(master)
     java = java or find_java()
     archive = session_archive(java)
@@ -183,7 +183,7 @@ def socket_settings(master: str, folder: Path) -> dict[str, str]:
     use this session's folder.
     """
     fits = len(os.fsencode(folder)) <= LONGEST_FOLDER
-    uses_unix_sockets = fits and is_local(master)
+    uses_unix_sockets = fits and is_one_jvm(master)
     return {UNIX_SOCKETS: "true" if uses_unix_sockets else "false"}
 
 

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from spark.sessions.master import is_this_machine
+
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -42,11 +44,6 @@ DRIVER_OPTIONS = "spark.driver.extraJavaOptions"
 DEFAULTS = "spark-defaults.conf"
 NAME_AND_VALUE = re.compile(r"\s*([^\s#!=:]+)\s*[\s=:]\s*\S")
 """A line of DEFAULTS that sets something; its first group is the name."""
-
-
-def is_this_machine(master: str) -> bool:
-    """Return whether all of Spark is on this machine: local, local[N], local-cluster[...]."""
-    return master.startswith("local")
 
 
 def settings_for(master: str) -> dict[str, str]:

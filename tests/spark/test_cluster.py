@@ -19,10 +19,10 @@ from spark.sessions.cluster import (
     authentication,
     driver_address,
     home_of,
-    is_local,
     shipped_settings,
     wait_for_executor,
 )
+from spark.sessions.master import is_one_jvm
 from spark.sessions.session import open_session
 from spark.sessions.settings import SETTINGS
 from tests.machine import PATIENCE_S
@@ -32,7 +32,7 @@ from tests.spark.standalone import standalone_cluster
 
 @pytest.mark.parametrize("master", ["local", "local[2]", "local[*]", "local[2,3]"])
 def test_a_local_master_stays_on_loopback_and_needs_no_packages(master: str, tmp_path: Path) -> None:
-    assert is_local(master)
+    assert is_one_jvm(master)
     assert driver_address(master) == "127.0.0.1"
     assert shipped_settings(master, tmp_path) == {}
     assert list(tmp_path.iterdir()) == []

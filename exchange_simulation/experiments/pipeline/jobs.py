@@ -28,8 +28,9 @@ from spark.dataset.ingesting import EventTables, Ingested, ingest_runs
 from spark.dataset.runs import IngestedRun
 from spark.dataset.summarizing import summarize_runs
 from spark.errors import DatasetUnreadableError, SparkError, SparkUnavailableError, typed_errors
-from spark.sessions.connect import connected_session, is_connect
+from spark.sessions.connect import connected_session
 from spark.sessions.java import find_java
+from spark.sessions.master import is_connect
 from spark.sessions.session import open_session, session_archive, submit_job
 from spark.sessions.settings import DRIVER_OPTIONS, with_overrides
 from spark.warm_up import prepare as write_archive

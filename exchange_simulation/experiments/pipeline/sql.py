@@ -26,7 +26,7 @@ from spark.dataset.row_stream import row_stream
 from spark.dataset.views import bad_queries, create_views, query, tables_in
 from spark.errors import BadQueryError
 from spark.gold.views import create_gold_views, gold_views_over, tables_used
-from spark.sessions.connect import is_connect
+from spark.sessions.master import is_connect
 from spark.sessions.settings import with_overrides
 from spark.tables.schemas import KEYS
 
