@@ -10,5 +10,4 @@ to its place by rename. What a killed job had not yet moved, the next one moves.
 
     ingesting ──▶ part_files ─┐
     summarizing, views ───────┴─▶ replacing ──▶ runs ──▶ folder
-    row_stream: all rows of a query
 """
