@@ -35,10 +35,6 @@ class DatasetUnreadableError(SparkError):
     """The folder holds no tables of runs, or damaged ones, or those of another version."""
 
 
-class BadQueryError(SparkError):
-    """A query does not parse, names what is not there, or would write."""
-
-
 class TablesBusyError(SparkError):
     """Another process is changing the tables, or keeps the run's live table."""
 

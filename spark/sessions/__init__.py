@@ -2,5 +2,4 @@
 
 session ──▶ jvm, cluster, class_archive ──▶ java, package, settings, folders ──▶ master
 connect ──▶ jvm, cluster, package
-partitions ──▶ package
 """

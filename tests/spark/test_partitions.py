@@ -12,10 +12,10 @@ import pytest
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
+from exchange_simulation.experiments.simulate.partitions import collect, each_number, finished_partitions
 from exchange_simulation.experiments.simulate.parts import FILES, MatchPart, rows_of_files
 from exchange_simulation.experiments.simulate.simulation import Simulation
 from spark.errors import SparkJobError
-from spark.sessions.partitions import collect, each_number, finished_partitions
 
 REPORT_SCHEMA = pa.schema(
     [("part", pa.int32()), ("number", pa.int64()), ("process", pa.int64()), ("is_gc_frozen", pa.bool_())]

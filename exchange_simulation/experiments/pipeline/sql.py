@@ -18,14 +18,13 @@ from exchange.words import counted
 from exchange_simulation.experiments.pipeline.jobs import compilers_for, session_for
 from exchange_simulation.experiments.pipeline.masters import master_for
 from exchange_simulation.experiments.pipeline.row_stream import row_stream
-from exchange_simulation.experiments.pipeline.statements import bad_queries, query
+from exchange_simulation.experiments.pipeline.statements import BadQueryError, bad_queries, query
 from exchange_simulation.launching.errors import UserError, users_mistake
 from exchange_simulation.launching.files import whole_file
 from exchange_simulation.reports.formats.numbers import ABSENT
 from exchange_simulation.reports.tables import TableColumn, plain_table, terminal
 from spark.dataset.folder import ServedFolder, TablesFolder, dataset_folder
 from spark.dataset.views import create_views, tables_in
-from spark.errors import BadQueryError
 from spark.gold.views import create_gold_views, gold_views_over, tables_used
 from spark.sessions.master import is_connect
 from spark.sessions.settings import with_overrides

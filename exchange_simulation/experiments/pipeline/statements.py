@@ -9,12 +9,16 @@ from contextlib import contextmanager
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
-from spark.errors import BadQueryError
+from spark.errors import SparkError
 
 DESCRIBING_STATEMENT = re.compile(r"\s*(--[^\r\n\\]*\n\s*)*(show|describe|desc|explain)\b", re.IGNORECASE)
 """The beginnings of statements that change nothing and are no queries, behind comments."""
 END_OF_STATEMENT = re.compile(r"(;\s*(--.*\s*)*)?$")
 """A semicolon with comments behind it, or nothing."""
+
+
+class BadQueryError(SparkError):
+    """A query does not parse, names what is not there, or would write."""
 
 
 def query(spark: SparkSession, sql: str, tables: Collection[str]) -> DataFrame:

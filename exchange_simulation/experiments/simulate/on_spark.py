@@ -28,6 +28,7 @@ from exchange_simulation.experiments.simulate.events import (
     refuse_existing,
     rows_in,
 )
+from exchange_simulation.experiments.simulate.partitions import collect, each_number, finished_partitions, job_errors
 from exchange_simulation.experiments.simulate.parts import (
     FILES,
     INSTRUMENTS,
@@ -44,7 +45,6 @@ from spark.dataset.replacing import refuse_object_stores, refuse_older
 from spark.errors import DatasetUnreadableError, SparkError, SparkUnavailableError
 from spark.sessions.cluster import wait_for_executor
 from spark.sessions.java import find_java
-from spark.sessions.partitions import collect, each_number, finished_partitions, job_errors
 from spark.sessions.session import open_session
 
 MAGIC = "PAR1"
