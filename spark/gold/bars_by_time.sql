@@ -5,16 +5,16 @@ with events as (
   select experiment, run, instrument, time_ns - time_ns % :every_ns as bar,
     sequence as traded, price, volume, cast(null as bigint) as quoted, cast(null as int) as bid,
     cast(null as int) as ask, cast(null as bigint) as ordered, cast(null as string) as side, cast(null as int) as lots
-  from {trades} where time_ns is not null
+  from trades where time_ns is not null
   union all
   select experiment, run, instrument, time_ns - time_ns % :every_ns as bar,
     null, null, null, sequence, bid, ask, null, null, null
-  from {quotes} where time_ns is not null
+  from quotes where time_ns is not null
   union all
   select experiment, run, instrument, time_ns - time_ns % :every_ns as bar,
     null, null, null, null, null, null, sequence, side,
     case when reject_reason is null then coalesce(volume, 0) - coalesce(cancelled_volume, 0) else 0 end
-  from {orders} where time_ns is not null
+  from orders where time_ns is not null
 ), bars as (
   select experiment, run, instrument, bar,
     min_by(price, traded) as open, max(price) as high, min(price) as low, max_by(price, traded) as close,

@@ -1,5 +1,6 @@
 -- Are bursts slow? The sampled completion times of a run by quarter of the market's activity: a sample is in the first
--- quarter if few orders traded in the :every_ns in which it was due, and in the fourth if many did.
+-- quarter if few orders traded in the :every_ns in which it was due, and in the fourth if many did. The pair of an
+-- order is that of its market, whose trades are counted; the pair of a sample is the number of its gateway.
 with activity as (
   select experiment, run, pair, time_ns div :every_ns as number, count(*) as trades
   from trades where time_ns is not null group by experiment, run, pair, time_ns div :every_ns

@@ -3,7 +3,7 @@
 with spans as (
   select experiment, run, instrument, ask - bid as spread,
     lead(time_ns) over (partition by experiment, run, instrument order by sequence) - time_ns as span_ns
-  from {quotes}
+  from quotes
 ), ordered as (
   select experiment, run, instrument, count(*) as orders, count_if(kind = 'cancel') as cancels,
     count_if(kind = 'replace') as replaces, count(reject_reason) as rejections,
@@ -12,10 +12,10 @@ with spans as (
       then coalesce(volume, 0) - coalesce(cancelled_volume, 0) else 0 end) as bids,
     sum(case when side = 'ask' and reject_reason is null
       then coalesce(volume, 0) - coalesce(cancelled_volume, 0) else 0 end) as asks
-  from {orders} group by experiment, run, instrument
+  from orders group by experiment, run, instrument
 ), traded as (
   select experiment, run, instrument, count(*) as trades, sum(volume) as volume
-  from {trades} group by experiment, run, instrument
+  from trades group by experiment, run, instrument
 ), quoted as (
   select experiment, run, instrument, count(*) as quotes, avg(spread) as spread,
     sum(1e0 * spread * span_ns) / nullif(sum(case when spread is not null then span_ns end), 0) as spread_by_time

@@ -182,9 +182,8 @@ def test_seconds_of_samples_begin_with_the_first_of_each_run(views: SparkSession
 @pytest.mark.parametrize("name", VIEWS)
 def test_every_function_is_a_view_once_its_tables_are_there(name: str, views: SparkSession, events: Path) -> None:
     tables = create_views(views, LocalFolder(f"file://{events}/tables"))
-    _, needed = VIEWS[name]
     create_gold_views(views, tables, f"select * from {name}")
-    if set(needed).issubset(tables):
+    if set(VIEWS[name].tables).issubset(tables):
         assert views.sql(f"select * from {name} limit 1").count() <= 1
     else:
         assert not views.catalog.tableExists(name)
