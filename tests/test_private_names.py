@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[1]
 PUBLIC = {"_asdict", "_replace", "_fields", "_make", "_exit", "_repr_html_"}
 """Names that a library documents, although they begin with an underscore."""
 ALLOWED = {
-    ("spark/dataset/folder.py", "_jsc"),
-    ("spark/dataset/folder.py", "_jvm"),
+    ("spark/dataset/hadoop_folder.py", "_jsc"),
+    ("spark/dataset/hadoop_folder.py", "_jvm"),
     ("spark/sessions/jvm.py", "_active_spark_context"),
     ("spark/sessions/jvm.py", "_activeSession"),
     ("spark/sessions/jvm.py", "_gateway"),

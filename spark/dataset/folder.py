@@ -1,32 +1,18 @@
-"""The folder of the tables: on this machine, on a file system of Hadoop's, or as a Spark Connect server sees it."""
+"""The folder of the tables: what can be done in it, and the folder on this machine."""
 
 from __future__ import annotations
 
 import re
 import shutil
-import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pyarrow.parquet as pq
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
 
-from spark.errors import DatasetUnreadableError, root_cause
-from spark.sessions.connect import ship_package
-from spark.sessions.folders import scratch_folder
 from spark.tables.paths import check_text, escaped
-
-SCHEMES_WITH_RENAME = ("file", "hdfs", "viewfs", "webhdfs", "swebhdfs")
-"""The file systems in which a rename happens at once, and replaces a file. Object stores copy file by file."""
-
-
-PATH = "path"
-"""The column of Spark's files with their paths."""
 
 
 class TablesFolder(ABC):
@@ -97,7 +83,7 @@ class LocalFolder(DatasetFolder):
     """A folder on this machine, which is changed without Java."""
 
     def __init__(self, url: str) -> None:
-        self.local: Path = Path(_without_scheme(url)).resolve()
+        self.local: Path = Path(without_scheme(url)).resolve()
         check_text(self.local)
         super().__init__(url, f"file:{self.local}")
 
@@ -139,148 +125,6 @@ class LocalFolder(DatasetFolder):
             path.unlink(missing_ok=True)
 
 
-class HadoopFolder(DatasetFolder):
-    """A folder on any of Hadoop's file systems: hdfs:, s3a: and whatever else Spark was given jars for.
-
-    DatasetUnreadableError if Spark cannot reach it.
-    """
-
-    def __init__(self, spark: SparkSession, url: str) -> None:
-        self._jvm: Any = cast(Any, spark._jvm)  # pyspark has no types for it
-        self._conf: Any = spark._jsc.hadoopConfiguration()
-        root = self._jvm.org.apache.hadoop.fs.Path(url)
-        try:
-            self._files: Any = root.getFileSystem(self._conf)
-        except Py4JJavaError as error:
-            raise DatasetUnreadableError(
-                f"Spark cannot reach {url} ({root_cause(error)}): give a folder, or a file system whose jars it has"
-            ) from error
-        self._root: Any = self._files.makeQualified(root)
-        self.renames_at_once = url.partition(":")[0] in SCHEMES_WITH_RENAME
-        super().__init__(url, str(self._root.toString()).rstrip("/"))  # the path of a file system's root ends with /
-
-    def names(self) -> list[str]:
-        if not self._files.exists(self._root):
-            return []
-        return sorted(str(status.getPath().getName()) for status in self._files.listStatus(self._root))
-
-    def files(self, name: str) -> list[str]:
-        if not self._files.exists(self._path(name)):
-            return []
-        statuses = self._files.listFiles(self._path(name), True)
-        files = []
-        while statuses.hasNext():
-            path = statuses.next().getPath()
-            if str(path.getName()).startswith("part-"):
-                files.append(str(path.toString()).removeprefix(f"{self._root_path}/"))
-        return sorted(files)
-
-    @contextmanager
-    def readable(self, file: str) -> Iterator[Path]:
-        with self._scratch_file() as path:
-            self._copier.copy(self._files, self._path(file), self._jvm.java.io.File(str(path)), False, self._conf)
-            yield path
-
-    @contextmanager
-    def writable(self, file: str) -> Iterator[Path]:
-        with self._scratch_file() as path:
-            yield path
-            self._copier.copy(self._jvm.java.io.File(str(path)), self._files, self._path(file), False, self._conf)
-
-    def size(self, name: str) -> int:
-        path = self._path(name)
-        if not self._files.exists(path):
-            return 0
-        return int(self._files.getContentSummary(path).getLength())
-
-    def touch(self, name: str) -> None:
-        self._files.create(self._path(name), True).close()
-
-    def rename(self, old: str, new: str) -> None:
-        self._files.mkdirs(self._path(new).getParent())
-        hadoop = self._jvm.org.apache.hadoop.fs
-        options = self._jvm.java.lang.reflect.Array.newInstance(
-            self._jvm.java.lang.Class.forName("org.apache.hadoop.fs.Options$Rename"), 1
-        )
-        options[0] = hadoop.Options.Rename.OVERWRITE
-        hadoop.FileContext.getFileContext(self._root.toUri(), self._conf).rename(
-            self._path(old), self._path(new), options
-        )
-
-    def remove(self, name: str) -> None:
-        self._files.delete(self._path(name), True)
-
-    @contextmanager
-    def _scratch_file(self) -> Iterator[Path]:
-        with tempfile.TemporaryDirectory(prefix="exchange-table-", dir=scratch_folder()) as folder:
-            yield Path(folder) / "part.parquet"
-
-    @property
-    def _copier(self) -> Any:
-        return self._jvm.org.apache.hadoop.fs.FileUtil
-
-    def _path(self, name: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(self._root, name)
-
-
-def dataset_folder(spark: SparkSession, location: str) -> DatasetFolder:
-    """Return the folder at a path of this machine or a URL. DatasetUnreadableError if Spark cannot reach it."""
-    url = as_url(location)
-    return LocalFolder(url) if is_local(url) else HadoopFolder(spark, url)
-
-
-def served_to_change(spark: SparkSession, server: str, location: str) -> DatasetFolder:
-    """Return a folder whose files a Spark Connect server writes, and this process renames. DatasetUnreadableError."""
-    url = as_url(location)
-    if not is_local(url):
-        raise DatasetUnreadableError(
-            f"{server} writes files and renames none, so their folder must be on a disk that this machine shares "
-            f"with it, and {url} is not: give such a folder, or use exchange spark submit"
-        )
-    ServedFolder(spark, url)  # raises DatasetUnreadableError if the server does not see the folder
-    ship_package(spark)
-    return LocalFolder(url)
-
-
-def is_local(url: str) -> bool:
-    """True if the folder is on this machine."""
-    return url.startswith("file:/")
-
-
-class ServedFolder(TablesFolder):
-    """A folder that a Spark Connect server sees. The server lists its files once; names of empty folders are missing.
-
-    DatasetUnreadableError if the server does not see it.
-    """
-
-    def __init__(self, spark: SparkSession, url: str) -> None:
-        root_url = as_url(url).rstrip("/")
-        super().__init__(root_url, root_url)
-        root = f"{_without_scheme(self.url)}/"
-        self._files = [_without_scheme(path).removeprefix(root) for path in self._paths(spark)]
-
-    def names(self) -> list[str]:
-        return sorted({file.split("/")[0] for file in self._files})
-
-    def files(self, name: str) -> list[str]:
-        return sorted(file for file in self._files if re.match(rf"{re.escape(name)}/(.*/)?part-", file))
-
-    def _paths(self, spark: SparkSession) -> list[str]:
-        """Return the paths of all files, and read none; Spark leaves out names that begin with a dot."""
-        reader = spark.read.format("binaryFile").option("recursiveFileLookup", True)
-        try:
-            files = reader.load(escaped(self.url))
-            paths: list[str] = files.select(PATH).toArrow()[PATH].to_pylist()
-            return paths
-        except AnalysisException as error:
-            if error.getCondition() != "PATH_NOT_FOUND":
-                raise
-            raise DatasetUnreadableError(
-                f"the Spark Connect server sees no folder {self.url}: "
-                "give tables that it reaches, on its own disk, a shared one, or another file system"
-            ) from error
-
-
 def as_url(location: str) -> str:
     """Turn a path of this machine into a URL; a URL stays as it is."""
     return location if is_url(location) else f"file://{Path(location).resolve()}"
@@ -291,6 +135,11 @@ def is_url(location: str) -> bool:
     return re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", location) is not None
 
 
-def _without_scheme(url: str) -> str:
+def without_scheme(url: str) -> str:
     """Return the path alone; Spark writes file:/a where we write file:///a."""
     return re.sub(r"^[\w+.-]+:(//[^/]*)?", "", url)
+
+
+def is_local(url: str) -> bool:
+    """True if the folder is on this machine."""
+    return url.startswith("file:/")

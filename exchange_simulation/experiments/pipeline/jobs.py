@@ -23,8 +23,9 @@ from exchange_simulation.launching.errors import UserError, users_mistake
 from exchange_simulation.launching.files import local_path
 from exchange_simulation.reports.formats.few_orders import figure_cell
 from exchange_simulation.reports.tables import FoldingTable, key_column, plain_table, terminal
-from spark.dataset.folder import DatasetFolder, LocalFolder, as_url, dataset_folder, is_local, served_to_change
+from spark.dataset.folder import DatasetFolder, LocalFolder, as_url, is_local
 from spark.dataset.ingesting import EventTables, Ingested, ingest_runs
+from spark.dataset.opening import folder_to_change
 from spark.dataset.runs import IngestedRun
 from spark.dataset.summarizing import summarize_runs
 from spark.errors import DatasetUnreadableError, SparkError, SparkUnavailableError, typed_errors
@@ -100,7 +101,7 @@ def session_with_tables(
     session = connected_session(master, settings) if is_served else open_session(INGEST_MASTER, settings=settings)
     with session as spark:
         with typed_errors(url):
-            folder = served_to_change(spark, master, url) if is_served else dataset_folder(spark, url)
+            folder = folder_to_change(spark, master, url)
             ingest_runs(folder, runs.sources, again=False, events=event_tables)
             summarize_runs(spark, folder)
         yield spark, folder
@@ -221,9 +222,7 @@ def open_dataset(
 ) -> Iterator[tuple[SparkSession, DatasetFolder]]:
     """Yield a session, and the folder of the tables, opened for writing."""
     with session_for(tables, master, settings) as spark:
-        is_served = is_connect(master)
-        folder = served_to_change(spark, master, tables) if is_served else dataset_folder(spark, tables)
-        yield spark, folder
+        yield spark, folder_to_change(spark, master, tables)
 
 
 def compilers_for(tables: str) -> dict[str, str]:

@@ -23,7 +23,8 @@ from exchange_simulation.launching.errors import UserError, users_mistake
 from exchange_simulation.launching.files import whole_file
 from exchange_simulation.reports.formats.numbers import ABSENT
 from exchange_simulation.reports.tables import TableColumn, plain_table, terminal
-from spark.dataset.folder import ServedFolder, TablesFolder, dataset_folder
+from spark.dataset.folder import TablesFolder
+from spark.dataset.opening import folder_to_read
 from spark.dataset.views import create_views, tables_in
 from spark.gold.views import create_gold_views, gold_views_over, tables_used
 from spark.sessions.master import is_connect
@@ -75,12 +76,10 @@ def _folder_for(
 ) -> Iterator[tuple[SparkSession, TablesFolder, str]]:
     """Yield a session, the folder of the tables as it sees it, and the master that answers."""
     master = master_for(tables, given_master, settings)
-    is_served = is_connect(master)
-    if not is_served:  # a served session has its Java already
+    if not is_connect(master):  # a served session has its Java already
         settings = with_overrides(compilers_for(tables), settings)
     with session_for(tables, master, settings) as spark:
-        folder = ServedFolder(spark, tables) if is_served else dataset_folder(spark, tables)
-        yield spark, folder, master
+        yield spark, folder_to_read(spark, master, tables), master
 
 
 def _check_names(rows: DataFrame) -> None:

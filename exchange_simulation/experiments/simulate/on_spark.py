@@ -40,7 +40,8 @@ from exchange_simulation.experiments.simulate.parts import (
 )
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.interrupts import beside, signals_handled_by
-from spark.dataset.folder import DatasetFolder, dataset_folder
+from spark.dataset.folder import DatasetFolder
+from spark.dataset.opening import dataset_folder
 from spark.dataset.replacing import refuse_object_stores, refuse_older
 from spark.errors import DatasetUnreadableError, SparkError, SparkUnavailableError
 from spark.sessions.cluster import wait_for_executor

@@ -15,7 +15,8 @@ from spark_runs import MadeUpRun
 from spark_tables import run_record, summary_of
 
 from exchange_simulation.experiments.pipeline.run_sources import find_runs
-from spark.dataset.folder import DatasetFolder, HadoopFolder, LocalFolder
+from spark.dataset.folder import DatasetFolder, LocalFolder
+from spark.dataset.hadoop_folder import HadoopFolder
 from spark.dataset.ingesting import ingest_runs
 from spark.dataset.replacing import changing, staged
 from spark.dataset.runs import RUNS_A_FILE, SPOOL_BYTES_A_FILE, IngestedRun, parts_of, read_runs
