@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from spark.dataset.folder import DatasetFolder, TablesFolder
+from spark.dataset.folder import DatasetFolder
+from spark.dataset.older_tables import refuse_older
 from spark.dataset.runs import RUNS
 from spark.errors import DatasetUnreadableError
 from spark.tables.files import locked
@@ -39,16 +40,6 @@ def changing(folder: DatasetFolder) -> Iterator[None]:
         if STAGED in folder.names():
             folder.rename(STAGED, DECIDED)
         _move_files(folder)
-
-
-def refuse_older(folder: TablesFolder) -> None:
-    """Raise DatasetUnreadableError if the tables have an older layout."""
-    manifests = [name for name in folder.names() if name.startswith("manifest-")]
-    if manifests:
-        raise DatasetUnreadableError(
-            f"{folder.url} has tables of an older version ({manifests[-1]}), which other readers read wrong: "
-            "remove that folder, or name another by --tables, and make the tables again, with exchange spark ingest"
-        )
 
 
 def refuse_object_stores(folder: DatasetFolder) -> None:

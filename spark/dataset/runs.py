@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from spark.dataset.folder import DatasetFolder
-from spark.errors import DatasetUnreadableError
+from spark.dataset.older_tables import refuse_older_columns
 from spark.run_facts import FACTS, RunFacts
 from spark.tables.paths import experiment_and_part
 from spark.tables.schemas import TIMESTAMP, WORDS
@@ -37,8 +37,6 @@ TYPES = {
 }
 """The types of columns; the others are of float64."""
 RUN_FIELDS = [field.name for field in fields(RunFacts) if field.name not in ("experiment", "run", "facts")]
-NEWEST_COLUMNS = {RUNS: "settings", "orders": "kind"}
-"""By table, a column that tables of older versions lack."""
 RUNS_SCHEMA = pa.schema(
     [
         pa.field("experiment", pa.string(), nullable=False),
@@ -86,18 +84,9 @@ def read_runs(folder: DatasetFolder) -> list[IngestedRun]:
     for file in folder.files(RUNS):
         experiment, part = experiment_and_part(file)
         for row in folder.rows(file):
-            check_columns(RUNS, row, folder.url)
+            refuse_older_columns(RUNS, row, folder.url)
             runs.append(_run_of_row(row, experiment, part))
     return sorted(runs, key=lambda run: run.name)
-
-
-def check_columns(table: str, columns: Iterable[str], url: str) -> None:
-    """Raise DatasetUnreadableError if the table lacks columns, since an older version made it."""
-    if table in NEWEST_COLUMNS and NEWEST_COLUMNS[table] not in columns:
-        raise DatasetUnreadableError(
-            f"{url} has tables of an older version, which lack columns: "
-            "remove that folder, or name another by --tables, and make the tables again, with exchange spark ingest"
-        )
 
 
 def _run_of_row(row: dict[str, Any], experiment: str, part: int) -> IngestedRun:

@@ -8,8 +8,8 @@ from pyspark.sql import SparkSession
 
 from spark.dataset.folder import TablesFolder
 from spark.dataset.ingesting import EVENTS
-from spark.dataset.replacing import refuse_older
-from spark.dataset.runs import RUNS, check_columns
+from spark.dataset.older_tables import refuse_older, refuse_older_columns
+from spark.dataset.runs import RUNS
 from spark.errors import DatasetUnreadableError
 from spark.tables.schemas import KEYS
 
@@ -42,7 +42,7 @@ def create_views(spark: SparkSession, folder: TablesFolder, tables: Iterable[str
     spark.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
     for name in names:
         rows = spark.read.parquet(folder.pattern(name))
-        check_columns(name, rows.columns, folder.url)
+        refuse_older_columns(name, rows.columns, folder.url)
         keys = [key for key in KEYS if key in rows.columns]
         other_columns = [column for column in rows.columns if column not in keys]
         rows.select(*keys, *other_columns).createOrReplaceTempView(name)

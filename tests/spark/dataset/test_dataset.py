@@ -226,7 +226,7 @@ def test_missing_tables_and_tables_of_an_older_version_are_refused(
     with pytest.raises(DatasetUnreadableError, match=r"no runs have tables.*exchange spark ingest"):
         summarize_runs(spark, tables)
     (tmp_path / "tables" / "manifest-000001.json").write_text("{}")
-    with pytest.raises(DatasetUnreadableError, match=r"older version \(manifest-000001\.json\).*spark ingest"):
+    with pytest.raises(DatasetUnreadableError, match=r"older version \(it has manifest-000001\.json\).*spark ingest"):
         summarize_runs(spark, tables)
 
 
