@@ -20,7 +20,7 @@ from exchange.percentiles import PERCENTS
 from spark.dataset.runs import RUNS as RUNS_TABLE
 from spark.dataset.runs import RUNS_A_FILE, RUNS_SCHEMA, IngestedRun
 from spark.run_facts import RunFacts
-from spark.summary import READ
+from spark.summary import COLUMNS_READ
 from spark.tables.schemas import table_schema
 
 RUNS = 100
@@ -41,7 +41,7 @@ def write_runs(folder: Path, number: int = RUNS, seconds: int = SECONDS) -> list
     for first in range(0, number, RUNS_A_FILE):
         part = first // RUNS_A_FILE
         with ExitStack() as files:
-            writers = {table: _writer(files, folder, table, part) for table in (*READ, RUNS_TABLE)}
+            writers = {table: _writer(files, folder, table, part) for table in (*COLUMNS_READ, RUNS_TABLE)}
             for run in range(first, min(first + RUNS_A_FILE, number)):
                 percentiles.append(_write_run(folder, writers, run, seconds))
     return percentiles

@@ -13,7 +13,7 @@ from spark.run_facts import RunFacts, read_run
 from spark.samples import seconds_of_run
 from spark.sessions.java import find_java
 from spark.sessions.session import open_session
-from spark.summary import READ, RUN_COLUMNS, SECOND_COLUMNS, as_table, rows_of_run
+from spark.summary import COLUMNS_READ, RUN_COLUMNS, SECOND_COLUMNS, as_table, rows_of_run
 from spark.tables.files import tables_folder, write_by_spark, write_table
 from spark.tables.paths import spark_path
 from spark.tables.spool_tables import tables_of_spool
@@ -45,7 +45,8 @@ def write_run_tables(run_folder: Path, record: RunFacts) -> None:
     spool = tables_of_spool(run_folder / "spool")
     for kind, rows in spool.kinds.items():
         write_table(rows, tables / f"{kind}.parquet")
-    rows = as_table(rows_of_run(record, [(kind, spool.kinds[kind].select(columns)) for kind, columns in READ.items()]))
+    records = [(kind, spool.kinds[kind].select(columns)) for kind, columns in COLUMNS_READ.items()]
+    rows = as_table(rows_of_run(record, records))
     write_table(rows.filter(pc.is_null(rows["second"])).select(RUN_COLUMNS), tables / "summary.parquet")
     write_table(rows.filter(pc.is_valid(rows["second"])).select(SECOND_COLUMNS), tables / "seconds.parquet")
 

@@ -20,7 +20,7 @@ from spark.tables.spool import read_records, rows_of_kind
 
 SOURCE = "source"
 """The column of a sample that names its gateway."""
-FIGURES = ("samples", "mean_us", "p50_us", "p50_low_us", "p50_high_us", "max_us")
+SAMPLE_FIGURES = ("samples", "mean_us", "p50_us", "p50_low_us", "p50_high_us", "max_us")
 NORMAL_95 = 1.96
 """A normal distribution's 97.5 % quantile, for 95 % between both sides."""
 LATENESS = "5 seconds"
@@ -45,8 +45,7 @@ def sample_seconds(samples: DataFrame, at: Column, keys: Sequence[str] = (SOURCE
     p50_high_us, the 95 % interval, null for fewer than six samples; max_us. Times run from an order's due time, or from
     handing over if the run had no schedule, to its first answer.
     """
-    started_ns = fn.coalesce("due_ns", "handed_over_ns")
-    times = samples.select(*keys, at.alias("at"), ((fn.col("answered_ns") - started_ns) / 1e3).alias("us"))
+    times = samples.select(*keys, at.alias("at"), _completion_us())
     grouped = times.withWatermark("at", LATENESS).groupBy(*keys, fn.window("at", "1 second").alias("window"))
     return grouped.agg(*_figures())
 
@@ -54,19 +53,28 @@ def sample_seconds(samples: DataFrame, at: Column, keys: Sequence[str] = (SOURCE
 def numbered_seconds(samples: DataFrame, keys: Sequence[str] = (SOURCE,)) -> DataFrame:
     """Return `sample_seconds` of a table, with `second` in place of the window: seconds begin with the first sample of
     each value of `keys`."""
-    first_ns = fn.min(fn.coalesce("due_ns", "handed_over_ns")).over(Window.partitionBy(*keys))
+    first_ns = fn.min(_started_ns()).over(Window.partitionBy(*keys))
     timed = samples.withColumn("since_us", ((fn.col("answered_ns") - first_ns) / 1e3).cast("long"))
     seconds = sample_seconds(timed, fn.timestamp_micros("since_us"), keys)
-    return seconds.select(*keys, fn.unix_seconds("window.start").cast("int").alias("second"), *FIGURES)
+    return seconds.select(*keys, fn.unix_seconds("window.start").cast("int").alias("second"), *SAMPLE_FIGURES)
 
 
 def seconds_of_run(samples: DataFrame) -> DataFrame:
     """Return `numbered_seconds` of one run's table, and a last row of all samples, whose source and second are null."""
-    started_ns = fn.coalesce("due_ns", "handed_over_ns")
-    together = samples.select(((fn.col("answered_ns") - started_ns) / 1e3).alias("us")).agg(*_figures())
+    together = samples.select(_completion_us()).agg(*_figures())
     whole = together.withColumns({SOURCE: fn.lit(None).cast("string"), "second": fn.lit(None).cast("int")})
     ordered = numbered_seconds(samples).unionByName(whole)
     return ordered.orderBy(fn.asc_nulls_last("second"), SOURCE)
+
+
+def _started_ns() -> Column:
+    """Return the time from which a sample's completion counts: due, or handed over if the run had no schedule."""
+    return fn.coalesce("due_ns", "handed_over_ns")
+
+
+def _completion_us() -> Column:
+    """Return a sample's completion time, as column `us`."""
+    return ((fn.col("answered_ns") - _started_ns()) / 1e3).alias("us")
 
 
 def _figures() -> list[Column]:

@@ -25,10 +25,18 @@ from exchange.records import COMPLETION, PROCESS, THROUGHPUT, TRAFFIC
 from exchange.second_columns import COUNTS, Unit, spark_columns
 from exchange.second_figures import Fact, Facts
 from spark.run_facts import FACTS, RunFacts
-from spark.tables.histograms import EXACT, FIGURES, OF_SECOND, figures, figures_by_second, merged_histograms
+from spark.tables.histograms import (
+    EXACT,
+    OF_SECOND,
+    TIME_FIGURES,
+    analysed,
+    figures,
+    figures_by_second,
+    merged_histograms,
+)
 from spark.tables.schemas import KEYS, ORIGIN
 
-TIMES = tuple(f"{clock}_{figure}" for clock in CLOCKS for figure in FIGURES)
+TIMES = tuple(f"{clock}_{figure}" for clock in CLOCKS for figure in TIME_FIGURES)
 WHOLE_NUMBERS = (*COUNTS, *(f"{clock}_count" for clock in CLOCKS))
 """The columns that hold whole numbers."""
 RATE = "orders_per_s"
@@ -43,7 +51,7 @@ MEASURED = (
 """The figures of a second, but the two rates that come first."""
 
 WORD_COLUMNS = ("status", "transport", "arm")
-ROWS = pa.schema(
+ROW_SCHEMA = pa.schema(
     [
         *(pa.field(name, pa.string(), nullable=False) for name in KEYS),
         pa.field("second", pa.int32()),
@@ -65,7 +73,7 @@ COMPLETION_COLUMNS = (*OF_SECOND, "last_order", *EXACT, "bucket", "bucket_count"
 MERGED_COLUMNS = [*OF_SECOND, *EXACT, "bucket", "bucket_count"]
 WHOLE_RUN = -1
 """Stands for the second in the whole run's histogram."""
-READ: dict[str, tuple[str, ...]] = {
+COLUMNS_READ: dict[str, tuple[str, ...]] = {
     TRAFFIC: (*ORIGIN, "second", *COUNTS),
     PROCESS: (*ORIGIN, "second", "cpu_s"),
     THROUGHPUT: (*ORIGIN, "meter", "rate_per_s"),
@@ -76,9 +84,9 @@ FIGURE_COLUMNS = {RATE, *MEASURED}
 
 
 def rows_of_run(run: RunFacts, tables: Iterable[tuple[str, pa.Table]]) -> list[Row]:
-    """Return a row a second, in order, then the run's; each holds the columns of ROWS that are known.
+    """Return a row a second, in order, then the run's; each holds the columns of ROW_SCHEMA that are known.
 
-    `tables`: (kind, some of the run's records with the columns READ), in any order.
+    `tables`: (kind, some of the run's records with its COLUMNS_READ), in any order.
     """
     records = RunRecords(run)
     for kind, table in tables:
@@ -151,15 +159,15 @@ class CompletionTimes:
 
     def take(self, records: pa.Table) -> None:
         """Add some of the run's records, with COMPLETION_COLUMNS."""
-        analysed = _where(records, pc.and_(pc.invert(records["last_order"]), pc.greater(records["count"], 0)))
-        measured = _where(analysed, pc.greater_equal(analysed["second"], self._warm_up_s))
+        times = _where(records, analysed(records))
+        measured = _where(times, pc.greater_equal(times["second"], self._warm_up_s))
         whole = pa.array([WHOLE_RUN] * len(measured), pa.int32())
         measured = measured.set_column(measured.column_names.index("second"), "second", whole)
         self._histograms.append(merged_histograms(measured, OF_SECOND))
         if self._has_one_source:
-            self._figures.append(figures(analysed, OF_SECOND))
+            self._figures.append(figures(times, OF_SECOND))
         else:
-            self._histograms.append(merged_histograms(analysed, OF_SECOND))
+            self._histograms.append(merged_histograms(times, OF_SECOND))
 
     def figures(self) -> dict[int, dict[str, Any]]:
         """Return `figures_by_second`, WHOLE_RUN among the seconds."""
@@ -176,5 +184,5 @@ def _where(records: pa.Table, mask: pa.ChunkedArray) -> pa.Table:
 
 
 def as_table(rows: Sequence[Row]) -> pa.Table:
-    """Return a table of the schema ROWS; figures that a row lacks are null."""
-    return pa.Table.from_pylist(list(rows), ROWS)
+    """Return a table of the schema ROW_SCHEMA; figures that a row lacks are null."""
+    return pa.Table.from_pylist(list(rows), ROW_SCHEMA)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from spark.dataset.folder import DatasetFolder
-from spark.dataset.part_files import PartFiles
+from spark.dataset.part_files import RUN, PartFiles
 from spark.dataset.replacing import changing
 from spark.dataset.runs import RUNS, RUNS_SCHEMA, IngestedRun, Name, parts_of, read_runs
 from spark.run_facts import RunFacts
@@ -26,7 +26,6 @@ from spark.tables.spool_tables import SpoolTables, tables_of_spool
 
 QUARANTINE = "quarantine"
 EXPERIMENT = "experiment"
-RUN = "run"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,14 +140,14 @@ class _Ingest:
             schemas[table] = _without_experiment(schema)
         runs = [self._run_of(source, size, part) for source, size in sources]
         names = [run.record.run for run in runs]
-        with_other_events = self._with_other_events(sources, runs)
+        runs_with_changed_events = self._runs_with_changed_events(sources, runs)
         runs_before = [run.record.run for run in self._earlier_in(experiment, part)]
         with PartFiles(self._folder, experiment, part, schemas, self._existing, runs_before) as files:
             for table in (*KINDS, QUARANTINE, RUNS):
                 files.replace(table, names)
-            if with_other_events:
+            if runs_with_changed_events:
                 for table in EVENTS:
-                    files.replace(table, with_other_events)
+                    files.replace(table, runs_with_changed_events)
             for source, _ in sources:
                 self._add(files, source)
             rows = pa.Table.from_pylist([run.row() for run in runs], RUNS_SCHEMA)
@@ -182,8 +181,10 @@ class _Ingest:
         earlier = self._earlier.get(name)
         return earlier is not None and earlier.has_events and earlier.fingerprint == fingerprint
 
-    def _with_other_events(self, sources: Sequence[tuple[RunSource, int]], runs: Sequence[IngestedRun]) -> list[str]:
-        """Return the runs whose events are made now, or are of a run.json before."""
+    def _runs_with_changed_events(
+        self, sources: Sequence[tuple[RunSource, int]], runs: Sequence[IngestedRun]
+    ) -> list[str]:
+        """Return the runs whose events in the tables go: new ones are made now, or they are of an earlier run.json."""
         names = []
         for (source, _), run in zip(sources, runs, strict=True):
             earlier = self._earlier.get(run.name)

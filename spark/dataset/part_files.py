@@ -63,6 +63,7 @@ class PartFiles:
         with_rows = {table for table, writer in self._writers.items() if writer.rows}
         for table in self._replaced - with_rows:
             file = self._file(table)
+            # A writer without rows has staged an empty file, which would replace the table's.
             if file in self._existing or table in self._writers:
                 mark_as_emptied(self._folder, file)
 

@@ -28,7 +28,7 @@ from spark.dataset.runs import RUNS, RUNS_SCHEMA, IngestedRun, Name, read_runs
 from spark.errors import DatasetUnreadableError
 from spark.gold import views as gold
 from spark.run_facts import RunFacts
-from spark.summary import READ, ROWS, RUN_COLUMNS, SECOND_COLUMNS, RunRecords, as_table
+from spark.summary import COLUMNS_READ, ROW_SCHEMA, RUN_COLUMNS, SECOND_COLUMNS, RunRecords, as_table
 from spark.tables.schemas import KEYS, table_schema
 
 RUN_ITSELF = "run itself"
@@ -45,7 +45,7 @@ def summarize_runs(spark: SparkSession, folder: DatasetFolder) -> list[IngestedR
                 f"no runs have tables at {folder.url}: make them first, with exchange spark ingest"
             )
         # Checkpoints keep the rows without their plans, which Spark would look through again for each of the tables.
-        tables = {kind: records_of(spark, folder, kind) for kind in READ if folder.files(kind)}
+        tables = {kind: records_of(spark, folder, kind) for kind in COLUMNS_READ if folder.files(kind)}
         rows = summary_rows(spark, tables, [run.record for run in runs]).localCheckpoint()
         rows_of_runs = pa.Table.from_pylist([run.row() for run in runs], RUNS_SCHEMA)
         spark.createDataFrame(rows_of_runs).createOrReplaceTempView(RUNS)
@@ -70,16 +70,16 @@ def records_of(spark: SparkSession, folder: TablesFolder, kind: str) -> DataFram
 
 
 def summary_rows(spark: SparkSession, tables: Mapping[str, DataFrame], runs: Sequence[RunFacts]) -> DataFrame:
-    """Return ROWS of these runs, in one partition, in order. `tables` has the records of each kind.
+    """Return rows of ROW_SCHEMA of these runs, in one partition, in order. `tables` has the records of each kind.
 
     Spark groups the records of all kinds together, so that an executor gets all records of a run in one call.
     """
     names = pa.table({"experiment": [run.experiment for run in runs], "run": [run.run for run in runs]})
     parts = [spark.createDataFrame(names).withColumn(KIND, fn.lit(RUN_ITSELF))]
     for kind, records in tables.items():
-        parts.append(records.select(*KEYS, fn.lit(kind).alias(KIND), *READ[kind]))
+        parts.append(records.select(*KEYS, fn.lit(kind).alias(KIND), *COLUMNS_READ[kind]))
     together = reduce(lambda first, second: first.unionByName(second, allowMissingColumns=True), parts)
-    rows = together.groupBy(*KEYS).applyInArrow(_summarizer(runs), from_arrow_schema(ROWS))
+    rows = together.groupBy(*KEYS).applyInArrow(_summarizer(runs), from_arrow_schema(ROW_SCHEMA))
     return rows.repartition(1).sortWithinPartitions(*KEYS, "second")
 
 
@@ -100,7 +100,7 @@ def _summarizer(runs: Sequence[RunFacts]) -> Callable[[tuple[pa.Scalar, ...], Ba
         records = RunRecords(by_name[experiment, name])
         for batch in batches:
             table = pa.Table.from_batches([batch])
-            for kind, columns in READ.items():
+            for kind, columns in COLUMNS_READ.items():
                 of_kind = table.filter(pc.equal(table[KIND], kind))
                 if of_kind.num_rows:
                     records.take(kind, of_kind.select(columns))

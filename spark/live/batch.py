@@ -16,23 +16,32 @@ import pyarrow.parquet as pq
 
 from exchange.records import COMPLETION, END, PROCESS, THROUGHPUT, TRAFFIC
 from exchange.second_figures import Facts
-from spark.summary import MEASURED, RATE, WHOLE_NUMBERS
+from spark.summary import MEASURED, RATE, WHOLE_NUMBERS, Row
 from spark.tables.files import read_columns
 
-Row = dict[str, Any]
 SMALL_KINDS = (TRAFFIC, PROCESS, THROUGHPUT)
-FIGURES = (RATE, *MEASURED)
-ROWS = pa.schema(
+LIVE_FIGURES = (RATE, *MEASURED)
+LIVE_SCHEMA = pa.schema(
     [
         ("run", pa.string()),
         ("second", pa.int32()),
         ("final", pa.bool_()),
-        *((name, pa.int64() if name in WHOLE_NUMBERS else pa.float64()) for name in FIGURES),
+        *((name, pa.int64() if name in WHOLE_NUMBERS else pa.float64()) for name in LIVE_FIGURES),
     ]
 )
 
 
-READ = ["source", "kind", "wall_ns", "monotonic_ns", "problem", "example", *SMALL_KINDS, "completion.second", "end"]
+RECORD_COLUMNS = [
+    "source",
+    "kind",
+    "wall_ns",
+    "monotonic_ns",
+    "problem",
+    "example",
+    *SMALL_KINDS,
+    "completion.second",
+    "end",
+]
 """The columns that a summary needs."""
 
 
@@ -74,7 +83,7 @@ class RecordsSummary:
 
 
 def summarize_records(records: pa.Table) -> RecordsSummary:
-    """Summarize records, with the columns READ."""
+    """Summarize records, which have RECORD_COLUMNS."""
     unread = records.filter(pc.is_valid(records["problem"]))
     good = records.filter(pc.is_null(records["problem"]))
     timed = good.filter(pc.equal(good["kind"], COMPLETION))
@@ -140,7 +149,7 @@ class LiveFacts:
 
 def write_rows(hidden: Path, files: Iterable[Path], run: str, rows: Iterable[Row]) -> None:
     """Replace each file by these rows; a reader sees the old ones or the new. `hidden` is on the files' file system."""
-    table = pa.Table.from_pylist([{**row, "run": run} for row in rows], ROWS)
+    table = pa.Table.from_pylist([{**row, "run": run} for row in rows], LIVE_SCHEMA)
     for file in files:
         pq.write_table(table, hidden)
         hidden.replace(file)
@@ -150,6 +159,6 @@ def read_rows(files: Iterable[Path]) -> dict[int, Row]:
     """Return the rows of these files by second."""
     rows: dict[int, Row] = {}
     for file in files:
-        for row in read_columns(file, "second", "final", *FIGURES).to_pylist():
+        for row in read_columns(file, "second", "final", *LIVE_FIGURES).to_pylist():
             rows[row["second"]] = row
     return dict(sorted(rows.items()))

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from exchange.records import COMPLETION
-from spark.live.batch import READ
+from spark.live.batch import RECORD_COLUMNS
 from spark.tables.files import read_columns, read_whole
 
 ROWS_A_FILE = 1 << 13
@@ -59,7 +59,7 @@ class RecordFiles:
     def tables(self) -> Iterator[pa.Table]:
         """Yield the records of each file, with the columns that a summary needs."""
         for file in self._files:
-            yield self._complete(read_columns(file.path, *READ, BATCH))
+            yield self._complete(read_columns(file.path, *RECORD_COLUMNS, BATCH))
 
     def add(self, lines: pa.Table, batch: int) -> pa.Table:
         """Write those rows of a batch whose record no batch has yet; return them. Lines that are no record all stay."""

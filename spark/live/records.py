@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from exchange.records import COMPLETION
-from spark.tables.histograms import OF_SECOND, figures, figures_by_second, merged_histograms
+from spark.tables.histograms import OF_SECOND, analysed, figures, figures_by_second, merged_histograms
 from spark.tables.paths import spark_path
 from spark.tables.schemas import KINDS, PAYLOADS, TABLE_ORIGIN
 from spark.tables.spool import read_records
@@ -66,5 +66,4 @@ def completion_figures(seconds: Collection[int], records: Sequence[pa.Table]) ->
 def _completions(records: pa.Table, seconds: pa.Array) -> pa.Table:
     """Return the completion times of these seconds; the last order's record is left out."""
     times = pa.Table.from_struct_array(records.filter(pc.equal(records["kind"], COMPLETION))[COMPLETION])
-    analysed = pc.and_(pc.invert(times["last_order"]), pc.greater(times["count"], 0))
-    return times.filter(pc.and_(analysed, pc.is_in(times["second"], seconds)))
+    return times.filter(pc.and_(analysed(times), pc.is_in(times["second"], seconds)))

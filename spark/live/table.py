@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from spark.live.batch import (
-    FIGURES,
+    LIVE_FIGURES,
     LiveFacts,
     LiveState,
     RecordsSummary,
@@ -148,7 +148,7 @@ class LiveTable:
         for second in sorted(changed):
             figures = {**self._times.get(second, {}), **self._facts.row(second)}
             final = self._facts.is_final(second)
-            row = {"second": second, "final": final, **{name: figures.get(name) for name in FIGURES}}
+            row = {"second": second, "final": final, **{name: figures.get(name) for name in LIVE_FIGURES}}
             if row != self.rows.get(second):
                 self.rows[second] = row
                 rows.append(row)

@@ -130,7 +130,7 @@ def restored_process_state(environment: Mapping[str, str]) -> Iterator[None]:
     handler = signal.getsignal(signal.SIGINT)
     gateway = SparkContext._gateway
     jvm = SparkContext._jvm
-    SparkContext._gateway = SparkContext._jvm = None
+    SparkContext._gateway = SparkContext._jvm = None  # else pyspark would use the JVM that is there
     # Another Spark's settings (SPARK_HOME, SPARK_CONF_DIR, SPARK_REMOTE, PYSPARK_SUBMIT_ARGS) are not for us.
     for name in variables:
         if name.startswith(("SPARK_", "PYSPARK_")):

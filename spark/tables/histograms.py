@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from exchange.measurements import BUCKETS, bucket_middle_ns, rank_of
 from exchange.percentiles import PERCENTS
 
-FIGURES = ("count", "mean_us", "min_us", *(f"{name}_us" for name in PERCENTS), "max_us")
+TIME_FIGURES = ("count", "mean_us", "min_us", *(f"{name}_us" for name in PERCENTS), "max_us")
 EXACT = {"count": "sum", "sum_ns": "sum", "min_ns": "min", "max_ns": "max"}
 """Columns that stay exact, and the function by which Arrow merges them."""
 OF_SECOND = ("second", "clock")
@@ -26,6 +26,11 @@ OF_SECOND = ("second", "clock")
 NS_PER_US = 1e3
 
 Integers = npt.NDArray[np.int64]
+
+
+def analysed(completions: pa.Table) -> pa.ChunkedArray:
+    """Return which of these completion records figures include: what `exchange.seconds.is_analysed` says of each."""
+    return pc.and_(pc.invert(completions["last_order"]), pc.greater(completions["count"], 0))
 
 
 def merged_histograms(histograms: pa.Table, names: Sequence[str]) -> pa.Table:
@@ -44,7 +49,7 @@ def merged_histograms(histograms: pa.Table, names: Sequence[str]) -> pa.Table:
 
 
 def figures(histograms: pa.Table, names: Sequence[str]) -> pa.Table:
-    """Return (*names, *FIGURES) of rows with sorted buckets, in us.
+    """Return (*names, *TIME_FIGURES) of rows with sorted buckets, in us.
 
     Percentiles are numpy's inverted_cdf of bucket middles.
     """
@@ -67,14 +72,14 @@ def figures(histograms: pa.Table, names: Sequence[str]) -> pa.Table:
 
 
 def figures_by_second(tables: Iterable[pa.Table]) -> dict[int, dict[str, Any]]:
-    """Return the FIGURES of each second, from tables with the names OF_SECOND.
+    """Return the TIME_FIGURES of each second, from tables with the names OF_SECOND.
 
     Their names begin with the clock, such as due_p50_us.
     """
     by_second: defaultdict[int, dict[str, Any]] = defaultdict(dict)
     for table in tables:
         for row in table.to_pylist():
-            for figure in FIGURES:
+            for figure in TIME_FIGURES:
                 by_second[row["second"]][f"{row['clock']}_{figure}"] = row[figure]
     return by_second
 

@@ -13,7 +13,7 @@ from spark_runs import Record
 
 from exchange.unique import unique
 from spark.run_facts import RunFacts
-from spark.summary import READ, rows_of_run
+from spark.summary import COLUMNS_READ, rows_of_run
 from spark.tables.schemas import AT, ORIGIN, PAIR, RUN_ID, table_schema
 
 Row = dict[str, Any]
@@ -36,8 +36,8 @@ def run_record(**facts: Any) -> RunFacts:
 
 def tables(records: Sequence[Record]) -> list[tuple[str, pa.Table]]:
     """Return (kind, table) for each kind of these records that a summary reads, with the columns that it reads."""
-    kinds = unique(record["kind"] for record in records if record["kind"] in READ)
-    return [(kind, table(kind, records).select(READ[kind])) for kind in kinds]
+    kinds = unique(record["kind"] for record in records if record["kind"] in COLUMNS_READ)
+    return [(kind, table(kind, records).select(COLUMNS_READ[kind])) for kind in kinds]
 
 
 def table(kind: str, records: Sequence[Record]) -> pa.Table:

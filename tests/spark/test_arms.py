@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from spark.dataset.runs import RUNS_SCHEMA, IngestedRun
 from spark.gold.views import arms, comparison
 from spark.run_facts import FACTS, RunFacts
-from spark.summary import RATE, ROWS, RUN_COLUMNS, TIMES
+from spark.summary import RATE, ROW_SCHEMA, RUN_COLUMNS, TIMES
 
-SUMMARY_SCHEMA = pa.schema([ROWS.field(name) for name in RUN_COLUMNS])
+SUMMARY_SCHEMA = pa.schema([ROW_SCHEMA.field(name) for name in RUN_COLUMNS])
 ARM = ["experiment", "arm", "transport", "offered_orders_per_s"]
 
 

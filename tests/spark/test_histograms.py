@@ -13,7 +13,8 @@ from spark_runs import buckets_of
 
 from exchange.measurements import LogBuckets
 from exchange.percentiles import PERCENTS
-from spark.tables.histograms import EXACT, figures, merged_histograms
+from exchange.seconds import is_analysed
+from spark.tables.histograms import EXACT, analysed, figures, merged_histograms
 
 NAMES = ("run", "second")
 SCHEMA = pa.schema(
@@ -84,3 +85,8 @@ def test_a_percentile_never_leaves_the_exact_minimum_and_maximum(lone_ns: int) -
     """The first value is below its bucket's middle, the second above."""
     (row,) = figures(table([("a", 0, [lone_ns])]), NAMES).to_pylist()
     assert [row[f"{name}_us"] for name in PERCENTS] == [lone_ns / 1e3] * len(PERCENTS)
+
+
+def test_a_table_s_records_are_analysed_as_single_payloads_are() -> None:
+    payloads = [{"count": count, "last_order": last_order} for count in (0, 1, 9) for last_order in (False, True)]
+    assert analysed(pa.Table.from_pylist(payloads)).to_pylist() == [is_analysed(payload) for payload in payloads]

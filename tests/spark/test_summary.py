@@ -14,7 +14,7 @@ from spark_tables import column, run_record, summarized, tables
 from exchange.measurements import CLOCKS
 from exchange.meters import Meter
 from exchange.second_figures import PlacedMeters
-from spark.summary import MEASURED, RATE, ROWS, as_table, rows_of_run
+from spark.summary import MEASURED, RATE, ROW_SCHEMA, as_table, rows_of_run
 from tests.spark.conftest import Analysed
 
 CPU = "gateway_cpu_cores"
@@ -88,7 +88,7 @@ def test_every_measured_figure_has_a_column() -> None:
     figures: set[str] = set()
     for row in rows_of_run(run_record(), tables(MadeUpRun().records)):
         figures |= row.keys()
-    assert figures <= set(ROWS.names)
+    assert figures <= set(ROW_SCHEMA.names)
     assert {RATE, *MEASURED} <= figures
 
 

@@ -17,7 +17,7 @@ from spark.dataset.folder import LocalFolder
 from spark.dataset.summarizing import records_of, summary_rows
 from spark.errors import SparkJobError, typed_errors
 from spark.run_facts import RunFacts
-from spark.summary import READ, as_table, rows_of_run
+from spark.summary import COLUMNS_READ, as_table, rows_of_run
 
 NAMES = ("first", "second [1] *", "third")
 
@@ -30,7 +30,7 @@ class RecordedRun:
 
 def write_files(folder: Path, part: int, *runs: RecordedRun) -> None:
     """Write a file of each kind where ingest would leave it."""
-    for kind in READ:
+    for kind in COLUMNS_READ:
         file = folder / kind / f"experiment={runs[0].facts.experiment}" / f"part-{part}.parquet"
         file.parent.mkdir(parents=True, exist_ok=True)
         tables_of_runs = []
@@ -41,7 +41,7 @@ def write_files(folder: Path, part: int, *runs: RecordedRun) -> None:
 
 
 def read_rows(spark: SparkSession, folder: Path, runs: Sequence[RunFacts]) -> list[Row]:
-    tables = {kind: records_of(spark, LocalFolder(str(folder)), kind) for kind in READ}
+    tables = {kind: records_of(spark, LocalFolder(str(folder)), kind) for kind in COLUMNS_READ}
     return [row.asDict() for row in summary_rows(spark, tables, runs).collect()]
 
 
