@@ -14,8 +14,7 @@ from spark.samples import seconds_of_run
 from spark.sessions.java import find_java
 from spark.sessions.session import open_session
 from spark.summary import COLUMNS_READ, RUN_COLUMNS, SECOND_COLUMNS, as_table, rows_of_run
-from spark.tables.files import tables_folder, write_by_spark, write_table
-from spark.tables.paths import spark_path
+from spark.tables.files import spark_path, tables_folder, write_by_spark, write_table
 from spark.tables.spool_tables import tables_of_spool
 
 

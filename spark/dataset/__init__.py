@@ -9,5 +9,5 @@ A job writes whole files into a hidden folder, renames that folder, which makes 
 to its place by rename. What a killed job had not yet moved, the next one moves.
 
     ingesting ──▶ part_files ─┐
-    summarizing, views ───────┴─▶ replacing ──▶ runs ──▶ folder ◀── hadoop_folder, served_folder ◀── opening
+    summarizing, views ───────┴─▶ replacing ──▶ runs ──▶ folder ◀── hadoop_folder ◀── opening
 """

@@ -1,4 +1,4 @@
-"""The folder of the tables: what can be done in it, and the folder on this machine."""
+"""The folder of the tables: what can be done in it, on this machine, and as a Spark Connect server sees it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
 
-from spark.tables.paths import check_text, escaped
+from spark.errors import DatasetUnreadableError
+from spark.tables.files import check_text, escaped
+
+PATH = "path"
+"""The column of Spark's table of files that has their paths."""
 
 
 class TablesFolder(ABC):
@@ -83,7 +89,7 @@ class LocalFolder(DatasetFolder):
     """A folder on this machine, which is changed without Java."""
 
     def __init__(self, url: str) -> None:
-        self.local: Path = Path(without_scheme(url)).resolve()
+        self.local: Path = Path(_without_scheme(url)).resolve()
         check_text(self.local)
         super().__init__(url, f"file:{self.local}")
 
@@ -125,6 +131,40 @@ class LocalFolder(DatasetFolder):
             path.unlink(missing_ok=True)
 
 
+class ServedFolder(TablesFolder):
+    """A folder that a Spark Connect server sees. The server lists its files once; names of empty folders are missing.
+
+    DatasetUnreadableError if the server does not see it.
+    """
+
+    def __init__(self, spark: SparkSession, url: str) -> None:
+        root_url = as_url(url).rstrip("/")
+        super().__init__(root_url, root_url)
+        root = f"{_without_scheme(self.url)}/"
+        self._files = [_without_scheme(path).removeprefix(root) for path in self._paths(spark)]
+
+    def names(self) -> list[str]:
+        return sorted({file.split("/")[0] for file in self._files})
+
+    def files(self, name: str) -> list[str]:
+        return sorted(file for file in self._files if re.match(rf"{re.escape(name)}/(.*/)?part-", file))
+
+    def _paths(self, spark: SparkSession) -> list[str]:
+        """Return the paths of all files, and read none; Spark leaves out names that begin with a dot."""
+        reader = spark.read.format("binaryFile").option("recursiveFileLookup", True)
+        try:
+            files = reader.load(escaped(self.url))
+            paths: list[str] = files.select(PATH).toArrow()[PATH].to_pylist()
+            return paths
+        except AnalysisException as error:
+            if error.getCondition() != "PATH_NOT_FOUND":
+                raise
+            raise DatasetUnreadableError(
+                f"the Spark Connect server sees no folder {self.url}: "
+                "give tables that it reaches, on its own disk, a shared one, or another file system"
+            ) from error
+
+
 def as_url(location: str) -> str:
     """Turn a path of this machine into a URL; a URL stays as it is."""
     return location if is_url(location) else f"file://{Path(location).resolve()}"
@@ -135,7 +175,7 @@ def is_url(location: str) -> bool:
     return re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", location) is not None
 
 
-def without_scheme(url: str) -> str:
+def _without_scheme(url: str) -> str:
     """Return the path alone; Spark writes file:/a where we write file:///a."""
     return re.sub(r"^[\w+.-]+:(//[^/]*)?", "", url)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from spark.dataset.folder import DatasetFolder, LocalFolder, TablesFolder, as_url, is_local
+from spark.dataset.folder import DatasetFolder, LocalFolder, ServedFolder, TablesFolder, as_url, is_local
 from spark.dataset.hadoop_folder import HadoopFolder
-from spark.dataset.served_folder import ServedFolder
 from spark.errors import DatasetUnreadableError
 from spark.sessions.connect import ship_package
 from spark.sessions.master import is_connect

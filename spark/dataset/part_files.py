@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from spark.dataset.folder import DatasetFolder
 from spark.dataset.replacing import mark_as_emptied, staged
 from spark.errors import DatasetUnreadableError
-from spark.tables.paths import part_file
+from spark.tables.schemas import part_file
 from spark.tables.table_writer import TableWriter
 
 RUN = "run"

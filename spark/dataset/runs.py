@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from spark.dataset.folder import DatasetFolder
 from spark.dataset.older_tables import refuse_older_columns
+from spark.errors import DatasetUnreadableError
 from spark.run_facts import FACTS, RunFacts
-from spark.tables.paths import experiment_and_part
-from spark.tables.schemas import TIMESTAMP, WORDS
+from spark.tables.schemas import TIMESTAMP, WORDS, experiment_and_part
 
 RUNS = "runs"
 RUNS_A_FILE = 1024
@@ -78,11 +78,16 @@ class IngestedRun:
 def read_runs(folder: DatasetFolder) -> list[IngestedRun]:
     """Read the runs that are in the tables, in order; none if there are no tables.
 
-    DatasetUnreadableError if an older version made the tables.
+    DatasetUnreadableError if an older version made the tables, or if a file is none of theirs.
     """
     runs = []
     for file in folder.files(RUNS):
-        experiment, part = experiment_and_part(file)
+        place = experiment_and_part(file)
+        if place is None:
+            raise DatasetUnreadableError(
+                f"{folder.url} has {file}, and its files are called TABLE/experiment=E/part-N.parquet: move it away"
+            )
+        experiment, part = place
         for row in folder.rows(file):
             refuse_older_columns(RUNS, row, folder.url)
             runs.append(_run_of_row(row, experiment, part))

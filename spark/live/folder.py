@@ -20,7 +20,7 @@ import spark.tables
 from spark.errors import ForeignCheckpointError
 from spark.run_facts import ALONE, experiment_of
 from spark.tables.files import locked
-from spark.tables.paths import experiment_folder
+from spark.tables.schemas import experiment_folder
 
 CODE_OF_ROWS = (exchange, spark.live, spark.tables, spark.summary)
 """The folders and the file with the code on which a row depends. A table that other code has begun is not continued."""

@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from exchange.records import COMPLETION
+from spark.tables.files import spark_path
 from spark.tables.histograms import OF_SECOND, analysed, figures, figures_by_second, merged_histograms
-from spark.tables.paths import spark_path
 from spark.tables.schemas import KINDS, PAYLOADS, TABLE_ORIGIN
 from spark.tables.spool import read_records
 

@@ -1,8 +1,12 @@
-"""Local tables: each is one file with its final name, never a folder of parts, and never half of a file."""
+"""Local tables: each is one file with its final name, never a folder of parts, and never half of a file.
+
+Spark takes some names for patterns: `spark_path` gives it a path that is none.
+"""
 
 from __future__ import annotations
 
 import fcntl
+import re
 import shutil
 import tempfile
 import time
@@ -14,13 +18,32 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
-from spark.errors import TablesBusyError, TablesUnwritableError
-from spark.tables.paths import check_text
+from spark.errors import DatasetUnreadableError, TablesBusyError, TablesUnwritableError
 from spark.tables.table_writer import TableWriter
 
 PARTS = ".parts"
 LOCK = ".lock"
 ABANDONED_AFTER_S = 3600
+
+
+def spark_path(path: Path) -> str:
+    """Return a local file or folder as Spark's readers take it. DatasetUnreadableError if it is no UTF-8."""
+    resolved = path.resolve()
+    check_text(resolved)
+    return escaped(f"file://{resolved}")
+
+
+def check_text(path: Path) -> None:
+    """DatasetUnreadableError if a path has bytes that are no UTF-8: Java has no such text."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise DatasetUnreadableError(f"Spark takes UTF-8 only, and {path} is none: give another folder") from None
+
+
+def escaped(path: str) -> str:
+    """Escape a path for Spark's readers, which take a name with brackets in it for a pattern."""
+    return re.sub(r"([\\*?{}\[\]])", r"\\\1", path)
 
 
 def write_table(rows: pa.Table, file: Path) -> None:

@@ -1,4 +1,4 @@
-"""The columns of every table of records, derived from the kinds of records in exchange/records.py.
+"""The columns of every table of records, derived from the kinds of records in exchange/records.py; names of files.
 
 A record is malformed if it lacks a field that is not marked as nullable. The schemas are Arrow's, since Arrow writes
 the tables; `from_arrow_schema` of pyspark makes Spark's of them.
@@ -6,8 +6,10 @@ the tables; `from_arrow_schema` of pyspark makes Spark's of them.
 
 from __future__ import annotations
 
+import re
 from types import NoneType, UnionType
 from typing import Any, NotRequired, Union, get_args, get_origin, get_type_hints
+from urllib.parse import unquote
 
 import pyarrow as pa
 
@@ -85,3 +87,25 @@ def table_schema(kind: str) -> pa.Schema:
     }
     origin = [added_fields[name] if name in added_fields else ENVELOPE.field(name) for name in TABLE_ORIGIN]
     return pa.schema([*origin, *PAYLOADS[kind]])
+
+
+RESERVED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
+"""The characters that Hive and Spark escape in the name of a partition's folder."""
+PART_FILE = re.compile(r"[^/]+/experiment=(?P<experiment>[^/]*)/part-(?P<part>[0-9]+)\.parquet")
+
+
+def experiment_folder(experiment: str) -> str:
+    """Return experiment=E, with reserved characters escaped: the column `experiment` stands in the path."""
+    name = RESERVED.sub(lambda match: f"%{ord(match[0]):02X}", experiment)
+    return f"experiment={name}"
+
+
+def part_file(table: str, experiment: str, part: int) -> str:
+    """Return the file of a part of an experiment in a table of many runs."""
+    return f"{table}/{experiment_folder(experiment)}/part-{part}.parquet"
+
+
+def experiment_and_part(file: str) -> tuple[str, int] | None:
+    """Return the experiment and the number in a name that `part_file` made; None for another name."""
+    match = PART_FILE.fullmatch(file)
+    return None if match is None else (unquote(match["experiment"]), int(match["part"]))

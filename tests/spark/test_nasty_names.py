@@ -24,8 +24,7 @@ from spark.sessions import folders, jvm
 from spark.sessions import session as sessions
 from spark.sessions.folders import scratch_folder, session_folder
 from spark.sessions.jvm import running_jvm
-from spark.tables.files import tables_folder
-from spark.tables.paths import spark_path
+from spark.tables.files import spark_path, tables_folder
 
 NASTY_NAMES = ("a,b", "co:lon", "file:x", "per%20cent", "qu?", "ha#h", "quo'te", 'dq"x', "back\\slash", "new\nline")
 NO_UTF8 = "\udcff"

@@ -24,7 +24,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import NullType, Row
 
 from spark.sessions.master import is_this_machine
-from spark.tables.paths import spark_path
+from spark.tables.files import spark_path
 
 ROWS_AT_ONCE = 1 << 14
 """A batch of completion records, the longest rows, has 80 MB then."""

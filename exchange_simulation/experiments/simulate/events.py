@@ -19,7 +19,7 @@ from exchange_simulation.experiments.events.order_messages import plain_messages
 from exchange_simulation.experiments.events.tables import Market, event_rows
 from exchange_simulation.experiments.simulate.simulation import Block
 from exchange_simulation.launching.errors import UserError
-from spark.tables.paths import experiment_folder
+from spark.tables.schemas import experiment_folder
 from spark.tables.table_writer import TableWriter
 
 BLOCK_ORDERS = 1 << 15

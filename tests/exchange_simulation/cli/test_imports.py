@@ -32,6 +32,12 @@ def test_launcher_and_reporter_import_no_compiler_and_no_drawing() -> None:
     }
 
 
+def test_a_simulation_s_parts_import_no_spark() -> None:
+    """Each process that matches a part would import it."""
+    program = "import sys, exchange_simulation.experiments.simulate.parts; print(*sys.modules)"
+    assert "pyspark" not in printed("-c", program)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
 def test_a_component_has_no_threads_for_linear_algebra() -> None:
     program = """

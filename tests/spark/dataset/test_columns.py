@@ -126,6 +126,16 @@ def test_tables_of_a_version_without_these_columns_are_refused(tmp_path: Path) -
         ingest_runs(tables, find_runs(tmp_path / "results").sources, again=True)
 
 
+def test_a_file_of_another_name_among_the_runs_is_a_sentence(tmp_path: Path) -> None:
+    """It was a ValueError of int()."""
+    tables = ingested(tmp_path)
+    (file,) = tables.files("runs")
+    path = Path(str(tables.local)) / file
+    path.rename(path.with_name("part-of-mine.parquet"))
+    with pytest.raises(DatasetUnreadableError, match=r"has runs/experiment=alone/part-of-mine\.parquet.*move it away"):
+        ingest_runs(tables, find_runs(tmp_path / "results").sources, again=False)
+
+
 def test_arms_and_runs_have_their_settings_in_sql(spark: SparkSession, tmp_path: Path) -> None:
     tables = ingested(tmp_path)
     summarize_runs(spark, tables)

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun
 
 from spark.dataset.replacing import STAGED
-from spark.tables.paths import spark_path
+from spark.tables.files import spark_path
 from spark.tables.schemas import KINDS
 from tests.machine import PATIENCE_S, until
 from tests.spark.dataset.conftest import SparkCommand

@@ -32,8 +32,7 @@ from spark.live.query import FollowedRun
 from spark.live.records import identified_records
 from spark.live.table import LiveTable
 from spark.summary import MEASURED, RATE
-from spark.tables.files import read_whole, write_by_spark
-from spark.tables.paths import spark_path
+from spark.tables.files import read_whole, spark_path, write_by_spark
 from spark.tables.spool_tables import NO_RECORD, UNKNOWN_SCHEMA
 from tests.spark.conftest import Analysed
 
