@@ -25,6 +25,7 @@ from benchmarks.cpp import FLAGS, compiler, compiler_version
 
 MODULES_WITHOUT_ROWS = (
     "__main__",
+    "command_cost",
     "comparison",
     "cpp",
     "delayed",

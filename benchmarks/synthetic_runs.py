@@ -35,15 +35,17 @@ ROWS = "rows"
 Record = dict[str, Any]
 
 
-def write_runs(folder: Path, number: int = RUNS, seconds: int = SECONDS) -> list[dict[str, float]]:
-    """Write `number` runs. Returns the exact percentiles of each run, in us."""
+def write_runs(
+    folder: Path, number: int = RUNS, seconds: int = SECONDS, *, with_single_rows: bool = True
+) -> list[dict[str, float]]:
+    """Write `number` runs, also as single rows unless told otherwise. Returns the exact percentiles of each, in us."""
     percentiles = []
     for first in range(0, number, RUNS_A_FILE):
         part = first // RUNS_A_FILE
         with ExitStack() as files:
             writers = {table: _writer(files, folder, table, part) for table in (*COLUMNS_READ, RUNS_TABLE)}
             for run in range(first, min(first + RUNS_A_FILE, number)):
-                percentiles.append(_write_run(folder, writers, run, seconds))
+                percentiles.append(_write_run(folder, writers, run, seconds, with_single_rows))
     return percentiles
 
 
@@ -61,7 +63,9 @@ def _schema(table: str) -> pa.Schema:
     return pa.schema([pa.field("run", pa.string(), nullable=False), *table_schema(table)])
 
 
-def _write_run(folder: Path, writers: dict[str, pq.ParquetWriter], run: int, seconds: int) -> dict[str, float]:
+def _write_run(
+    folder: Path, writers: dict[str, pq.ParquetWriter], run: int, seconds: int, with_single_rows: bool
+) -> dict[str, float]:
     """Write one run; returns its exact percentiles, in us."""
     random = np.random.default_rng(run)
     times_ns = np.stack([_times_ns(random) for _ in range(seconds)])
@@ -70,9 +74,10 @@ def _write_run(folder: Path, writers: dict[str, pq.ParquetWriter], run: int, sec
     for table, rows in rows_by_table.items():
         rows_with_run = [{**row, "run": f"{run:03}"} for row in rows]
         writers[table].write_table(pa.Table.from_pylist(rows_with_run, schema=_schema(table)))
-    rows_file = folder / ROWS / f"experiment={EXPERIMENT}" / f"run={run:03}" / "part-0.parquet"
-    rows_file.parent.mkdir(parents=True)
-    pq.write_table(pa.table({"value_ns": times_ns.ravel()}), rows_file)
+    if with_single_rows:
+        rows_file = folder / ROWS / f"experiment={EXPERIMENT}" / f"run={run:03}" / "part-0.parquet"
+        rows_file.parent.mkdir(parents=True)
+        pq.write_table(pa.table({"value_ns": times_ns.ravel()}), rows_file)
     # 99.9 / 100 is above 0.999, and would select the next of 8,000 times.
     shares = {name: round(percent / 100, 6) for name, percent in PERCENTS.items()}
     return {name: np.quantile(times_ns, share, method="inverted_cdf") / 1e3 for name, share in shares.items()}

@@ -1,4 +1,4 @@
-"""The benchmark of the summary reads the table as the command leaves it."""
+"""The benchmarks of Spark check the answers that they time."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks import spark_ingest, spark_long_runs, spark_market
 from benchmarks.spark_summary import SUMMARY, worst_errors_percent
 from benchmarks.synthetic_runs import write_runs
 from tests.spark.dataset.conftest import SparkCommand
@@ -24,3 +25,32 @@ def test_a_table_without_one_of_the_runs_fails_the_benchmark(tmp_path: Path) -> 
     pq.write_table(pq.read_table(tmp_path / "runs").slice(0, 1), tmp_path / SUMMARY / "part-0.parquet")
     with pytest.raises(AssertionError, match="has not one row a run"):
         worst_errors_percent(tmp_path, exact)
+
+
+def test_spark_and_duckdb_agree_on_runs_of_an_hour(spark_command: SparkCommand, tmp_path: Path) -> None:
+    write_runs(tmp_path, number=2, seconds=3, with_single_rows=False)
+    assert spark_command("summary", tmp_path, "--tables", tmp_path).exit_code == 0
+    figures = spark_long_runs.by_duckdb(tmp_path)
+    spark_long_runs.check_agreement(spark_long_runs.summary_of(tmp_path), figures)
+    (first, _), *_ = figures.items()
+    p50_us, p99_us = figures[first]
+    with pytest.raises(AssertionError, match=f"run {first}: .* differ by more than a bucket's width"):
+        spark_long_runs.check_agreement(figures, {**figures, first: (p50_us, 1.02 * p99_us)})
+
+
+@pytest.mark.long
+def test_a_market_s_file_is_whole_and_its_quotes_are_those_of_duckdb(tmp_path: Path) -> None:
+    market = ("--instruments", "5", "--orders", "20_000", "--trades", "--quotes")
+    trades = spark_market.simulate(str(tmp_path), market)
+    tables = tmp_path / spark_market.NAME / "market"
+    assert spark_market.export(tables, trades)[0] > 100
+    ours, reference = spark_market.as_of(tables, repeats=1)
+    assert (len(ours), len(reference)) == (1, 1)
+
+
+@pytest.mark.long
+def test_an_ingest_of_events_has_a_cost_and_all_orders(tmp_path: Path) -> None:
+    results = spark_ingest.recorded(tmp_path, 10_000)
+    assert spark_ingest.ingest_events(results, 10_000).cpu_s > 0
+    with pytest.raises(AssertionError, match="of 20,000 orders"):
+        spark_ingest.ingest_events(results, 20_000)
