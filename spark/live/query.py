@@ -13,10 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark.errors import root_cause, typed_errors
-from spark.live.batch import Row
 from spark.live.folder import LiveFolder
 from spark.live.records import growing_lines, identified_records
 from spark.live.table import LiveTable, Totals
+from spark.summary import Row
 
 LOOK_EVERY = "200 milliseconds"
 """The time between two looks for new files. A look takes a few ms; a file waits half of this time on average."""

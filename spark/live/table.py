@@ -19,7 +19,6 @@ from spark.live.batch import (
     LiveFacts,
     LiveState,
     RecordsSummary,
-    Row,
     read_rows,
     summarize_records,
     write_rows,
@@ -27,7 +26,7 @@ from spark.live.batch import (
 from spark.live.folder import LiveFolder
 from spark.live.record_files import RecordFiles
 from spark.live.records import completion_figures
-from spark.summary import TIMES
+from spark.summary import TIMES, Row
 from spark.tables.files import read_whole, write_by_spark
 
 SECONDS_AN_HOUR = 3600

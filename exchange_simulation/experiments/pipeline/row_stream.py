@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import NullType, Row
+from pyspark.sql.types import NullType, Row, TimestampType
 
 from spark.sessions.master import is_this_machine
 from spark.tables.files import spark_path
@@ -29,6 +29,7 @@ from spark.tables.files import spark_path
 ROWS_AT_ONCE = 1 << 14
 """A batch of completion records, the longest rows, has 80 MB then."""
 SCRATCH_PREFIX = "rows-"
+UTC = "UTC"
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def row_stream(rows: DataFrame, master: str) -> Iterator[RowStream]:
 
 def _from_here(rows: DataFrame, folder: Path) -> RowStream:
     """Have the executors write the rows into `folder`; return a stream that reads them back."""
-    writable = rows.toDF(*(f"column_{place}" for place in range(len(rows.columns))))  # Parquet refuses equal names
+    writable = _numbered(rows)  # Parquet refuses equal names
     for field in writable.schema:
         if isinstance(field.dataType, NullType):
             writable = writable.withColumn(field.name, fn.col(field.name).cast("string"))
@@ -64,6 +65,11 @@ def _from_here(rows: DataFrame, folder: Path) -> RowStream:
     return RowStream(schema, _read(parts, schema))
 
 
+def _numbered(rows: DataFrame) -> DataFrame:
+    """Return the rows with column_0, column_1, ... as the names of their columns."""
+    return rows.toDF(*(f"column_{place}" for place in range(len(rows.columns))))
+
+
 def _read(parts: Iterable[Path], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for part in parts:
         with pq.ParquetFile(part) as file:
@@ -72,8 +78,12 @@ def _read(parts: Iterable[Path], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 
 
 def _from_elsewhere(rows: DataFrame) -> RowStream:
-    schema = to_arrow_schema(rows.schema)
-    return RowStream(schema, _batches(rows.toLocalIterator(prefetchPartitions=True), schema))
+    schema = to_arrow_schema(rows.schema, timezone=UTC)
+    plain = _numbered(rows)
+    for field in plain.schema:
+        if isinstance(field.dataType, TimestampType):  # as a datetime it would be a local time without its zone
+            plain = plain.withColumn(field.name, fn.unix_micros(field.name))
+    return RowStream(schema, _batches(plain.toLocalIterator(prefetchPartitions=True), schema))
 
 
 def _batches(rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
