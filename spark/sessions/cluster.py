@@ -44,11 +44,18 @@ AUTHENTICATED = {"spark.authenticate": "true", "spark.network.crypto.enabled": "
 START = """\
 import sys
 
+from spark.sessions.package import use_unpacked
+
+use_unpacked()
+
 from exchange_simulation.cli.main import main
 
 main(sys.argv[1:])
 """
-"""The program of the driver that spark-submit starts: the command itself. Nothing here imports that package."""
+"""The program of the driver that spark-submit starts: the command itself. Nothing here imports that package.
+
+It imports from the unpacked zip, as executors do: kernels cannot be loaded from a zip.
+"""
 
 
 def driver_address(master: str) -> str | None:

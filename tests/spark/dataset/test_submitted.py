@@ -101,6 +101,25 @@ def test_every_table_and_view_is_the_same_on_a_cluster_of_two_workers(
 
 @pytest.mark.jvm
 @pytest.mark.long
+def test_a_submitted_job_has_the_engine(events: Path, tmp_path: Path) -> None:
+    """Its kernels could not be loaded from our packages' zip: a simulation ended in a traceback."""
+    results = tmp_path / "results"
+    shutil.copytree(events, results, ignore=shutil.ignore_patterns("tables"))
+    simulation = ["simulate", "--instruments", "4", "--orders", "4e3", "--json", "--results", str(tmp_path / "sim")]
+    here = exchange(*simulation)
+    with standalone_cluster(tmp_path) as master:
+        submit = ["spark", "submit", "--master", master, "--conf", "spark.executor.memory=512m"]
+        there = exchange(*submit, *simulation)
+        ingest = exchange(*submit, "ingest", str(results), "--events")
+    assert there.returncode == 0, there.stderr
+    assert json.loads(there.stdout)["checksums"] == json.loads(here.stdout)["checksums"]
+    assert ingest.returncode == 0, ingest.stderr
+    for name in EVENTS:
+        assert pq.read_table(results / "tables" / name).equals(pq.read_table(events / "tables" / name))
+
+
+@pytest.mark.jvm
+@pytest.mark.long
 def test_a_submitter_that_is_killed_leaves_no_process_and_no_folder(
     recorded: RecordedRuns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
