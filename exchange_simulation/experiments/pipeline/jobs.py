@@ -132,7 +132,7 @@ def _folder_to_fill(url: str, settings: Mapping[str, str]) -> Iterator[DatasetFo
 
 
 def _event_tables() -> EventTables:
-    """Import the tables late: it loads the engine's kernels. UserError in a submitted job that could not unpack its zip."""
+    """Import the tables late: it loads the engine's kernels. UserError in a submitted job whose zip is not unpacked."""
     if not Path(__file__).exists():
         raise UserError(
             "a submitted job has no engine to make events with: "
