@@ -91,9 +91,11 @@ class GateFiles:
 
 
 def show_gate(report: GateReport, *, to_stderr: bool) -> None:
-    """Print a line for each condition, then the notes that no other output of the command has."""
+    """Print a line for each check, then one for each condition of which no check is decided."""
     for check in report.checks:
         click.echo(printable(check.sentence), err=to_stderr)
+    for note in report.notes_on_undecided:
+        click.echo(printable(note), err=to_stderr)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@
 | checks.py | the outcome of each condition, and the exit code of all of them |
 | objectives.py | `--slo` of one run |
 | conditions.py | `--fail-if` of a comparison, as "p99 of amqp over 2x zeromq" |
+| condition_checks.py | what becomes of such a condition at each rate: held, missed or undecided |
 | baselines.py | a kept comparison, with which later ones are compared |
 | comparison_gate.py | all gates of one comparison |
 | junit.py, markdown.py | the outcomes as files, for a pipeline and for a pull request |

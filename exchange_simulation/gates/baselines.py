@@ -15,16 +15,17 @@ from exchange.json_records import Record
 from exchange.record_kinds import ComparisonRecord
 from exchange.words import counted
 from exchange_simulation.experiments.trials.checkouts import Checkout, is_checkout, twin_name
-from exchange_simulation.gates.conditions import COMPLETION, WORDING, lacks_orders, side_of
+from exchange_simulation.gates.condition_checks import WORDING, shortage_of_orders, side_of
+from exchange_simulation.gates.conditions import COMPLETION_NAMES, FigureKind
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import write_json
 from exchange_simulation.launching.record.reading import read_record
-from exchange_simulation.repeats.judging import ComparedPair
+from exchange_simulation.repeats.judging import ComparedPair, ComparedSide
 
 BASELINES = "baselines"
 """The folder of the results folder that holds baselines."""
 TRIAL_FILE = "comparison.json"
-JUDGED_FIGURES = ("p50", "p99")
+JUDGED_COMPLETION = ("p50", "p99")
 JUDGED_CPU = {"gateway CPU": "gateway_cpu_s_per_million", "engine CPU": "engine_cpu_s_per_million"}
 """CPU time of our own code, an order. Where code became slower, it shows this more surely than a completion time."""
 RATE = "rate"
@@ -85,8 +86,7 @@ class BaselineRow:
 
     name: str
     pair: ComparedPair
-    more_is_worse: bool
-    """False for a rate."""
+    kind: FigureKind
     why_undecided: str = ""
 
 
@@ -100,12 +100,11 @@ def rows_against(baseline: Baseline, record: Record) -> list[BaselineRow]:
         if earlier is None:
             continue
         settings = settings_that_differ(earlier, arm)
-        for figure, metric in _judged_metrics(arm):
-            first = side_of(arm, metric, record)
-            second = side_of(earlier, metric, baseline.record)
-            pair = ComparedPair(figure=metric, wording=WORDING, first=first, second=second)
-            reason = why or settings or lacks_orders(arm, figure)
-            rows.append(_row(figure, arm, pair, reason))
+        for figure in _judged_figures(arm):
+            first = side_of(arm, figure.metric, record, figure.kind)
+            second = side_of(earlier, figure.metric, baseline.record, figure.kind)
+            why_undecided = why or settings or shortage_of_orders((arm, earlier), figure.label)
+            rows.append(_row(figure, arm, first, second, why_undecided))
     return rows
 
 
@@ -117,28 +116,39 @@ def rows_beside_twins(checkout: Checkout, record: Record) -> list[BaselineRow]:
         twin = arms.get((twin_name(arm["contender"], checkout.name), arm["block"]))
         if twin is None:
             continue
-        for figure, metric in _judged_metrics(arm):
-            first = side_of(arm, metric, record)
-            second = side_of(twin, metric, record)
-            pair = ComparedPair(figure=metric, wording=WORDING, first=first, second=second)
-            rows.append(_row(figure, arm, pair, lacks_orders(arm, figure)))
+        for figure in _judged_figures(arm):
+            first = side_of(arm, figure.metric, record, figure.kind)
+            second = side_of(twin, figure.metric, record, figure.kind)
+            rows.append(_row(figure, arm, first, second, shortage_of_orders((arm, twin), figure.label)))
     return rows
 
 
-def _row(figure: str, arm: Record, pair: ComparedPair, why_undecided: str) -> BaselineRow:
-    return BaselineRow(f"{figure} of {arm['label']}", pair, figure != RATE, why_undecided)
+def _row(
+    figure: JudgedFigure, arm: Record, first: ComparedSide, second: ComparedSide, why_undecided: str
+) -> BaselineRow:
+    pair = ComparedPair(figure=figure.metric, wording=WORDING, first=first, second=second)
+    return BaselineRow(f"{figure.label} of {arm['label']}", pair, figure.kind, why_undecided)
 
 
-def _judged_metrics(arm: Record) -> Iterator[tuple[str, str]]:
-    """Yield the judged figures of an arm, each with its metric: times from due (the rate if no order was due), CPU."""
+@dataclass(frozen=True)
+class JudgedFigure:
+    """A figure of an arm that is compared with the baseline's."""
+
+    label: str
+    metric: str
+    kind: FigureKind
+
+
+def _judged_figures(arm: Record) -> Iterator[JudgedFigure]:
+    """Yield the judged figures of an arm: completion times from due, or the rate if no order was due; and CPU."""
     if arm["settings"]["orders_per_s"] is None:
-        yield RATE, "orders_per_s"
+        yield JudgedFigure(RATE, "orders_per_s", FigureKind.RATE)
     else:
-        for figure in JUDGED_FIGURES:
-            yield figure, f"due_{COMPLETION[figure]}_us"
-    for figure, metric in JUDGED_CPU.items():
+        for label in JUDGED_COMPLETION:
+            yield JudgedFigure(label, f"due_{COMPLETION_NAMES[label]}_us", FigureKind.COMPLETION)
+    for label, metric in JUDGED_CPU.items():
         if metric in arm["metrics"]:
-            yield figure, metric
+            yield JudgedFigure(label, metric, FigureKind.CPU)
 
 
 def another_machine(baseline: Baseline, record: Record) -> str:

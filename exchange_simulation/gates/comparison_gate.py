@@ -17,15 +17,16 @@ from exchange_simulation.gates.baselines import (
     weaknesses,
 )
 from exchange_simulation.gates.checks import UNDECIDED, GateCheck, GateReport, GateTable
-from exchange_simulation.gates.conditions import (
-    FailureCondition,
-    condition_of,
-    interval_check,
-    pair_of,
-    ratio_check,
-    rows_of,
-    time_check,
+from exchange_simulation.gates.condition_checks import (
+    NO_COMMON_RATE,
+    RatioRow,
+    check_of_ratio,
+    check_of_time,
+    judge_pair,
+    ratio_rows_of,
+    time_rows_of,
 )
+from exchange_simulation.gates.conditions import FigureKind, RatioCondition, TimeCondition, condition_of
 from exchange_simulation.launching.record.noise_summary import noise_of
 from exchange_simulation.repeats.judging import ALPHA, PairVerdict, judge_together
 from exchange_simulation.reports.comparison.answer import headline
@@ -33,12 +34,14 @@ from exchange_simulation.reports.comparison.sentences import rate_and_name
 from exchange_simulation.reports.formats.estimates import median_text, with_middle_half
 from exchange_simulation.reports.formats.ratios import interval_in_words, ratio_in_words
 
+NO_COMMON_ARM = "no arm of this comparison is in the baseline"
+
 
 @dataclass(frozen=True)
 class ComparisonGate:
     """The conditions of a comparison, read before its first run."""
 
-    conditions: Sequence[FailureCondition] = ()
+    conditions: Sequence[RatioCondition | TimeCondition] = ()
     baseline: Baseline | Checkout | None = None
     slower_by: float | None = None
     """The share by which a figure may be worse than the baseline's, as 0.1; None if the baseline decides nothing."""
@@ -59,30 +62,31 @@ class ComparisonGate:
 
     def report(self, folder: str, record: Record) -> GateReport:
         """Judge the record. All ratios are one family, so that few gates of unchanged code fail by chance."""
-        rows = rows_of(self.conditions, record)
-        ratio_rows = [row for row in rows if row.other is not None]
-        ratio_pairs = [pair_of(row, record) for row in ratio_rows]
+        ratio_rows: list[RatioRow] = []
+        for condition in self.conditions:
+            if isinstance(condition, RatioCondition):
+                ratio_rows += ratio_rows_of(condition, record)
         baseline_rows = self._baseline_rows(record)
-        pairs = [*ratio_pairs, *(row.pair for row in baseline_rows)]
+        pairs = [*(row.pair for row in ratio_rows), *(row.pair for row in baseline_rows)]
         verdicts = judge_together(pairs, ALPHA, int(record["seed"]))
         verdicts_of_ratios = verdicts[: len(ratio_rows)]
         verdicts_of_baseline = verdicts[len(ratio_rows) :]
-        checks = [
-            ratio_check(row, pair, verdict)
-            for row, pair, verdict in zip(ratio_rows, ratio_pairs, verdicts_of_ratios, strict=True)
-        ]
-        checks += [time_check(row, record) for row in rows if row.other is None]
+        checks = [check_of_ratio(row, verdict) for row, verdict in zip(ratio_rows, verdicts_of_ratios, strict=True)]
+        for condition in self.conditions:
+            if isinstance(condition, TimeCondition):
+                checks += [check_of_time(row, record) for row in time_rows_of(condition, record)]
+        checks += self._unmeasured(checks)
         notes = []
         noise = noise_of(record).banner("runs")
         if noise:
             notes.append(noise)
         if isinstance(self.baseline, Baseline):
             notes += weaknesses(self.baseline, record)
-        for row, verdict in zip(baseline_rows, verdicts_of_baseline, strict=True):
-            if self.slower_by is None:
+        if self.slower_by is None:
+            for row, verdict in zip(baseline_rows, verdicts_of_baseline, strict=True):
                 notes.append(_beside_baseline(row, verdict))
-            else:
-                checks.append(_slower_check(row, verdict, self.slower_by))
+        else:
+            checks += _slower_checks(baseline_rows, verdicts_of_baseline, self.slower_by)
         return GateReport(
             command=str(record["study"]),
             folder=folder,
@@ -91,6 +95,15 @@ class ComparisonGate:
             notes=notes,
             table=_table(record),
         )
+
+    def _unmeasured(self, checks: Sequence[GateCheck]) -> list[GateCheck]:
+        """Return an undecided check for each condition that has none, so that no condition is dropped."""
+        checked = {check.condition for check in checks}
+        return [
+            GateCheck(condition=condition.words, name=condition.words, outcome=UNDECIDED, words=NO_COMMON_RATE)
+            for condition in self.conditions
+            if condition.words not in checked
+        ]
 
     def _baseline_rows(self, record: Record) -> list[BaselineRow]:
         """Return the figures beside those of the baseline; none without a baseline."""
@@ -101,14 +114,26 @@ class ComparisonGate:
         return rows_against(self.baseline, record)
 
 
-def _slower_check(row: BaselineRow, verdict: PairVerdict, slower_by: float) -> GateCheck:
-    """Judge a figure against the baseline's: missed if it is surely worse by more than the allowed share."""
-    name = f"{row.name} not {slower_by:.0%} worse than the baseline's"
+def _slower_checks(rows: Sequence[BaselineRow], verdicts: Sequence[PairVerdict], slower_by: float) -> list[GateCheck]:
+    """Judge figures against the baseline's: missed if one is surely worse by more than the allowed share.
+
+    Without any figure that both have, the only check is an undecided one.
+    """
+    condition = f"--fail-if-slower {100 * slower_by:.10g}%"
+    if not rows:
+        return [GateCheck(condition=condition, name=condition, outcome=UNDECIDED, words=NO_COMMON_ARM)]
+    return [_slower_check(condition, row, verdict, slower_by) for row, verdict in zip(rows, verdicts, strict=True)]
+
+
+def _slower_check(condition: str, row: BaselineRow, verdict: PairVerdict, slower_by: float) -> GateCheck:
+    name = f"{row.name} not {100 * slower_by:.10g}% worse than the baseline's"
     if row.why_undecided:
-        return GateCheck(name=name, outcome=UNDECIDED, words=row.why_undecided)
-    if row.more_is_worse:
-        return interval_check(name, row.pair, verdict, 1 + slower_by, is_over=True)
-    return interval_check(name, row.pair, verdict, 1 / (1 + slower_by), is_over=False)
+        return GateCheck(condition=condition, name=name, outcome=UNDECIDED, words=row.why_undecided)
+    if row.kind is FigureKind.RATE:  # less is worse
+        judgement = judge_pair(row.kind, row.pair, verdict, 1 / (1 + slower_by), is_over=False)
+    else:
+        judgement = judge_pair(row.kind, row.pair, verdict, 1 + slower_by, is_over=True)
+    return GateCheck(condition=condition, name=name, outcome=judgement.outcome, words=judgement.words)
 
 
 def _beside_baseline(row: BaselineRow, verdict: PairVerdict) -> str:

@@ -34,6 +34,6 @@ def junit_xml(report: GateReport) -> bytes:
         elif check.outcome == UNDECIDED:
             ElementTree.SubElement(case, "skipped", message=check.words)
     output = ElementTree.SubElement(suite, "system-out")
-    output.text = "\n".join([report.headline, *report.notes])
+    output.text = "\n".join([report.headline, *report.notes_on_undecided, *report.notes])
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True) + b"\n"

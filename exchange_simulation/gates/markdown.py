@@ -27,9 +27,10 @@ def _lines(report: GateReport) -> Iterator[str]:
     if report.checks:
         yield from _table(("condition", "outcome", "figures"), _check_rows(report))
         yield ""
-    for note in report.notes:
+    notes = [*report.notes_on_undecided, *report.notes]
+    for note in notes:
         yield f"- {_escaped(note)}"
-    if report.notes:
+    if notes:
         yield ""
     if report.table:
         yield from _table(report.table.titles, report.table.rows)

@@ -65,11 +65,16 @@ def _check(objective: ExchangeObjective, record: Record, noise: str) -> GateChec
         why = f"{measured:,.0f} orders were measured, and {objective.needed_orders:,} are needed"
     if why is None:
         figures = [f"{whole_number(term.value_us(record))} us" for term in objective.terms]
-        return GateCheck(name=objective.words, outcome=HELD, words=", ".join(figures) or "nothing was lost")
+        return GateCheck(
+            condition=objective.words,
+            name=objective.words,
+            outcome=HELD,
+            words=", ".join(figures) or "nothing was lost",
+        )
     words = why.removeprefix(f"{objective.words}: ")
     if noise:
         words += ", on a noisy machine"
-    return GateCheck(name=objective.words, outcome=MISSED, words=words)
+    return GateCheck(condition=objective.words, name=objective.words, outcome=MISSED, words=words)
 
 
 def _table(record: Record) -> GateTable | None:

@@ -12,7 +12,7 @@ from exchange_simulation.experiments.trials.results import results
 from exchange_simulation.gates.baselines import Baseline
 from exchange_simulation.gates.checks import GATE_MISSED, GateCheck
 from exchange_simulation.gates.comparison_gate import ComparisonGate
-from exchange_simulation.gates.conditions import condition_of
+from exchange_simulation.gates.conditions import RatioCondition, condition_of
 from exchange_simulation.launching.errors import UserError
 from tests.exchange_simulation.experiments.trials.sample_trials import plan, put, put_all
 
@@ -89,17 +89,119 @@ def test_each_rate_has_a_check(tmp_path: Path) -> None:
     assert report.exit_code(1) == 1, "a trial that lacks runs says so first"
 
 
-def test_a_contender_that_lost_its_rate_is_over_every_bound(tmp_path: Path) -> None:
+def comparison_with_lost_rates(folder: Path, lost: str, b_per_s: float = 990.0) -> dict[str, Any]:
+    """A trial in which the contenders of `lost` did not keep their rate; their times and CPU are equal."""
+    folder.mkdir(exist_ok=True)
     for step in plan().steps:
-        is_b = step.arm.contender == "b"
-        put(tmp_path, step, status="saturated" if is_b else "complete")
-    check = only_check(gate("p50 of b over 2x a"), results(tmp_path, plan()))
-    assert (check.outcome, check.words) == ("missed", "b did not keep its rate")
+        contender = step.arm.contender
+        per_s = b_per_s if contender == "b" else 990.0
+        put(
+            folder,
+            step,
+            us=STEADY[step.repeat - 1],
+            status="saturated" if contender in lost else "complete",
+            rates={"orders_per_s": per_s + step.repeat},
+        )
+    return results(folder, plan())
+
+
+@pytest.mark.parametrize(
+    ("lost", "over", "under"),
+    [
+        ("", "held", "held"),
+        ("a", "missed", "held"),
+        ("b", "held", "missed"),
+        ("ab", "undecided", "undecided"),
+    ],
+)
+def test_completion_times_of_a_lost_rate_count_as_longer_than_any_bound(
+    tmp_path: Path, lost: str, over: str, under: str
+) -> None:
+    record = comparison_with_lost_rates(tmp_path, lost)
+    assert only_check(gate("p50 of a over 2x b"), record).outcome == over
+    assert only_check(gate("p50 of a under 0.5x b"), record).outcome == under
+
+
+@pytest.mark.parametrize("unmeasured", ["a", "b"])
+def test_a_lost_rate_decides_nothing_if_the_other_contender_was_not_measured(tmp_path: Path, unmeasured: str) -> None:
+    for step in plan().steps:
+        status = "partial" if step.arm.contender == unmeasured else "saturated"
+        put(tmp_path, step, status=status)
+    check = only_check(gate("p50 of a over 2x b"), results(tmp_path, plan()))
+    assert (check.outcome, check.words) == ("undecided", "not measured on both sides")
+
+
+def test_a_contender_without_its_rate_is_over_each_time(tmp_path: Path) -> None:
+    record = comparison_with_lost_rates(tmp_path, "a")
+    check = only_check(gate("p50 of a over 1s"), record)
+    assert (check.outcome, check.words) == ("missed", "a did not keep its rate")
+    assert only_check(gate("p50 of a under 1s"), record).outcome == "held"
+
+
+@pytest.mark.parametrize("lost", ["", "a", "b", "ab"])
+def test_a_rate_is_judged_whether_or_not_the_offered_one_was_kept(tmp_path: Path, lost: str) -> None:
+    record = comparison_with_lost_rates(tmp_path, lost, b_per_s=300.0)
+    outcomes = {
+        text: only_check(gate(text), record).outcome
+        for text in ("rate of b under 0.5x a", "rate of b under 0.2x a", "rate of b over 1x a", "rate of a over 2x b")
+    }
+    assert outcomes == {
+        "rate of b under 0.5x a": "missed",
+        "rate of b under 0.2x a": "held",
+        "rate of b over 1x a": "held",
+        "rate of a over 2x b": "missed",
+    }
+
+
+@pytest.mark.parametrize(("lost", "outcome"), [("", "held"), ("a", "undecided"), ("b", "undecided")])
+def test_cpu_is_not_judged_at_a_rate_that_was_not_kept(tmp_path: Path, lost: str, outcome: str) -> None:
+    record = comparison_with_lost_rates(tmp_path, lost)
+    assert only_check(gate("cpu of a over 2x b"), record).outcome == outcome
+    assert only_check(gate("cpu of a under 0.5x b"), record).outcome == outcome
+
+
+def test_a_rate_that_was_lost_on_a_noisy_machine_decides_nothing(tmp_path: Path) -> None:
+    trial = plan().with_redo(True)
+    for step in trial.steps:
+        put(tmp_path, step, status="saturated" if step.arm.contender == "b" else "complete", noise=NOISE)
+    record = results(tmp_path, trial)
+    for text in ("p50 of b over 2x a", "p50 of b over 1us"):
+        check = only_check(gate(text), record)
+        assert (check.outcome, check.words) == ("undecided", "too noisy to say")
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_both_contenders_need_enough_orders_for_the_percentile(tmp_path: Path, place: int) -> None:
+    record = comparison(tmp_path)
+    for arm in record["arms"]:
+        arm["orders_measured"] = 100_000
+    arm = record["arms"][place]
+    arm["orders_measured"] = 999
+    check = only_check(gate("p99 of b over 2x a"), record)
+    words = f"p99 needs 1,000 orders, and a run of {arm['contender']} has 999"
+    assert (check.outcome, check.words) == ("undecided", words)
+
+
+def test_a_condition_without_any_decided_check_is_said_not_to_be_in_the_exit_code(tmp_path: Path) -> None:
+    record = comparison(tmp_path)
+    report = gate("p50 of b over 3x a", "p50 of b over 4x a").report("folder", record)
+    assert report.exit_code(0) == 0
+    assert report.notes_on_undecided == [
+        "the exit code says nothing about 'p50 of b over 3x a': none of its checks was decided"
+    ]
+
+
+def test_a_condition_on_contenders_that_share_no_rate_is_undecided(tmp_path: Path) -> None:
+    record = comparison(tmp_path)
+    record["arms"][0]["block"] = "at 7 orders/s"
+    check = only_check(gate("p50 of b over 2x a"), record)
+    assert (check.outcome, check.words) == ("undecided", "no rate at which both were measured")
 
 
 def test_names_and_figures_are_known_in_any_case() -> None:
     condition = condition_of("P99.9 of A over 1.5x B", ["a", "b"])
-    assert (condition.side, condition.other, condition.factor) == ("a", "b", 1.5)
+    assert isinstance(condition, RatioCondition)
+    assert (condition.contender, condition.other_contender, condition.factor) == ("a", "b", 1.5)
 
 
 @pytest.mark.parametrize(
@@ -112,6 +214,7 @@ def test_names_and_figures_are_known_in_any_case() -> None:
         ("p99 of a over 0x b", "the factor is 0"),
         ("p99 of a over soon", "'soon' is not understood"),
         ("cpu of a over 2ms", "cpu is no time"),
+        ("p99 of a over 2x A", "it compares a with itself; name another contender: b"),
     ],
 )
 def test_a_wrong_condition_is_refused_before_the_first_run(text: str, problem: str) -> None:
@@ -141,6 +244,14 @@ def test_a_baseline_of_another_machine_decides_nothing(tmp_path: Path) -> None:
     checks = against(earlier, later)
     assert {check.outcome for check in checks} == {"undecided"}
     assert checks[0].words == "the baseline is of another machine: cpu was another, and is AMD EPYC"
+
+
+def test_a_baseline_without_any_arm_of_the_comparison_decides_nothing(tmp_path: Path) -> None:
+    earlier = comparison(tmp_path / "earlier")
+    for arm in earlier["arms"]:
+        arm["label"] = f"other {arm['label']}"
+    (check,) = against(earlier, comparison(tmp_path / "later"))
+    assert check.sentence == "undecided: --fail-if-slower 10%: no arm of this comparison is in the baseline"
 
 
 def test_an_arm_with_other_settings_than_the_baseline_s_decides_nothing(tmp_path: Path) -> None:

@@ -15,9 +15,21 @@ REPORT = GateReport(
     folder="results/first",
     headline="zeromq is 2.0 times faster than tcp",
     checks=[
-        GateCheck(name="p50 of tcp over 3x zeromq", outcome="held", words="2.0x (1.9..2.1)"),
-        GateCheck(name="p99 of tcp over 1x <b>", outcome="missed", words="2.0x | 3.0x"),
-        GateCheck(name="p99 of tcp over 2x zeromq", outcome="undecided", words="too noisy to say"),
+        GateCheck(
+            condition="p50 of tcp over 3x zeromq",
+            name="p50 of tcp over 3x zeromq",
+            outcome="held",
+            words="2.0x (1.9..2.1)",
+        ),
+        GateCheck(
+            condition="p99 of tcp over 1x <b>", name="p99 of tcp over 1x <b>", outcome="missed", words="2.0x | 3.0x"
+        ),
+        GateCheck(
+            condition="p99 of tcp over 2x zeromq",
+            name="p99 of tcp over 2x zeromq",
+            outcome="undecided",
+            words="too noisy to say",
+        ),
     ],
     notes=["the machine: others took 20% of all processors"],
     table=GateTable(titles=("orders/s", "p50 us"), rows=[["1,000", "120"]]),
@@ -38,7 +50,9 @@ def test_junit_has_a_case_for_each_condition(tmp_path: Path) -> None:
     skipped = undecided.find("skipped")
     assert skipped is not None
     assert skipped.attrib["message"] == "too noisy to say"
-    assert "others took 20%" in (suite.findtext("system-out") or "")
+    output = suite.findtext("system-out") or ""
+    assert "others took 20%" in output
+    assert "the exit code says nothing about 'p99 of tcp over 2x zeromq': none of its checks was decided" in output
 
 
 def test_junit_names_a_time_only_if_it_is_known(tmp_path: Path) -> None:
@@ -55,5 +69,6 @@ def test_markdown_has_the_answer_the_conditions_and_the_figures() -> None:
     assert "| p50 of tcp over 3x zeromq | held | 2.0x (1.9..2.1) |" in lines
     assert "| p99 of tcp over 1x &lt;b> | **missed** | 2.0x \\| 3.0x |" in lines
     assert "- the machine: others took 20% of all processors" in lines
+    assert "- the exit code says nothing about 'p99 of tcp over 2x zeromq': none of its checks was decided" in lines
     assert "| 1,000 | 120 |" in lines
     assert lines[-1] == "Folder: `results/first`"
