@@ -39,7 +39,7 @@ class RunSettingsRecord(TypedDict):
 
 
 class SubscriberRecord(TypedDict):
-    """What a subscriber received of a run's market data; without delivery times on another host than the engine's."""
+    """Figures of received market data; without delivery times if the subscriber is on another host than the engine."""
 
     subscriber: int
     messages: int
@@ -50,7 +50,7 @@ class SubscriberRecord(TypedDict):
 
 
 class PublishedRecord(TypedDict):
-    """What a run's engine published."""
+    """Figures of the market data that a run's engine published."""
 
     slow_subscriber: str
     messages: int
@@ -159,7 +159,7 @@ class EstimateRecord(TypedDict):
 
 
 class JudgedArmRecord(TypedDict):
-    """What an arm's runs measured."""
+    """The figures that an arm's runs measured."""
 
     label: str
     contender: str
@@ -168,11 +168,11 @@ class JudgedArmRecord(TypedDict):
     runs: list[Record]
     metrics: dict[str, EstimateRecord]
     held: bool | None
-    """Whether the arm held its rate; None at rate max."""
+    """Whether the arm kept its rate; true at rate max, and None without a valid run."""
 
 
 class VerdictRecord(TypedDict):
-    """What is said of two arms."""
+    """The verdict on two arms."""
 
     metric: str
     block: str

@@ -26,6 +26,11 @@ HELP = {
     "exchange_comparison_is_noisy": "1 if most runs of the comparison were noisy.",
 }
 """All metrics, which are gauges."""
+METRICS_OF_RATES = {
+    "orders_per_s": "exchange_run_orders_per_second",
+    "offered_orders_per_s": "exchange_run_offered_orders_per_second",
+}
+"""By the name of a rate in run.json."""
 CLOCKS = ("due", "handed_over")
 
 
@@ -63,9 +68,7 @@ def samples_of_run(record: Record, started_s: float) -> Iterator[Sample]:
                 quantile = f"{percentile.percent / 100:.10g}"
                 clock_labels = {**labels, "clock": clock, "quantile": quantile}
                 yield Sample("exchange_run_completion_seconds", us / 1e6, clock_labels)
-    rates = {"orders_per_s": "exchange_run_orders_per_second"}
-    rates["offered_orders_per_s"] = "exchange_run_offered_orders_per_second"
-    for name, metric in rates.items():
+    for name, metric in METRICS_OF_RATES.items():
         per_s = number_at("rates", name)(record)
         if per_s is not None:
             yield Sample(metric, per_s, labels)
@@ -79,19 +82,23 @@ def samples_of_run(record: Record, started_s: float) -> Iterator[Sample]:
 
 
 def samples_of_comparison(record: Record) -> Iterator[Sample]:
-    """Yield the medians of comparison.json."""
+    """Yield the medians of comparison.json, without percentiles of which an arm's runs have too few orders.
+
+    Contender and block name an arm: the arms of a sweep may differ in more than the rate.
+    """
     name = str(record["name"])
     for arm in record["arms"]:
         offered = arm["settings"]["orders_per_s"]
         labels = {
             "comparison": name,
             "contender": str(arm["contender"]),
+            "block": str(arm["block"]),
             "rate": "max" if offered is None else f"{offered:.10g}",
         }
         for clock in CLOCKS:
             for percentile in PERCENTILES:
                 estimate = arm["metrics"].get(f"{clock}_{percentile.name}_us")
-                if estimate:
+                if estimate and has_enough_orders(percentile.name, arm.get("orders_measured")):
                     quantile = f"{percentile.percent / 100:.10g}"
                     clock_labels = {**labels, "clock": clock, "quantile": quantile}
                     yield Sample("exchange_arm_completion_seconds", estimate["median"] / 1e6, clock_labels)

@@ -100,7 +100,7 @@ def test_exported_figures_are_what_prometheus_reads(tmp_path: Path) -> None:
     assert f'exchange_run_completion_seconds{{{labels},clock="due",quantile="0.5"}} 0.00026' in lines
     assert f"exchange_run_noise_share{{{labels}}} 0.25" in lines
     assert not [line for line in lines if 'quantile="0.999"' in line and "first" in line], "1,999 orders have no p99.9"
-    b_of_trial = 'comparison="second",contender="b",rate="1000",clock="due",quantile="0.5"'
+    b_of_trial = 'comparison="second",contender="b",block="at 1,000 orders/s",rate="1000",clock="due",quantile="0.5"'
     assert f"exchange_arm_completion_seconds{{{b_of_trial}}} 0.0002" in lines
     assert len([line for line in lines if line.startswith("# TYPE exchange_run_completion_seconds")]) == 1
 
