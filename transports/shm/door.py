@@ -25,7 +25,8 @@ class SegmentDoor(Door):
         return more
 
     def take_segment(self, newcomer: socket.socket) -> Bytes:
-        """The memory of an admitted newcomer's segment. BadSegment if it sent none, or one that is not safe to use."""
+        """The memory of an admitted newcomer's segment. BadSegment if it sent none, or one that is not safe
+        to use; NoSharedMemory if the system does not map it."""
         descriptors = self._descriptors.pop(newcomer, [])
         try:
             if len(descriptors) != 1:

@@ -1,7 +1,8 @@
 """A link over shared memory: a Unix socket by which two processes meet, and a segment for each peer.
 
-The connector makes the segment, and sends its descriptor with a preamble that has the token. Then only bytes that wake
-the other end go over the socket, and its end says that the peer has left. A fan-in has a segment for each peer.
+The connector makes the segment, and sends its descriptor with a preamble that has the token. From then on the socket
+carries only bytes that wake the other process; when it is closed, the peer has left. A fan-in has a segment for each
+peer.
 """
 
 from __future__ import annotations
@@ -41,7 +42,6 @@ class ShmLink(Link):
         self._peers: list[Peer] = []
         self._had_peers = False
         self._is_open = True
-        warm()
 
     def receive(self, batch: FrameBatch) -> int:
         before = batch.count
@@ -53,16 +53,21 @@ class ShmLink(Link):
         return batch.count - before
 
     def _drop_leavers(self, batch: FrameBatch) -> None:
-        """Forget peers that have left and whose frames were all delivered. PeerGone if there is no other."""
+        """Forget peers that have left and whose frames were all delivered; a broken one is counted as junk too.
+
+        PeerGone if the last peer has left or is broken.
+        """
         for peer in [peer for peer in self._peers if peer.has_left]:
             before = batch.count
             peer.receive(batch)  # what came between the last look and the peer's end
             if batch.count > before:
                 return
-            if peer.is_broken:
-                raise PeerGone(f"the peer at {self.url} wrote into the shared memory what no peer of ours writes")
             if len(self._peers) == 1:
+                if peer.is_broken:
+                    raise PeerGone(f"the peer at {self.url} wrote into the shared memory what no peer of ours writes")
                 raise PeerGone(f"the peer at {self.url} closed its end")
+            if peer.is_broken:
+                self.junk += 1
             peer.close()
             self._peers.remove(peer)
 
@@ -79,7 +84,7 @@ class ShmLink(Link):
 
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
         peers = self._peers
-        if self._have_left and not readable:
+        if self._have_left and not readable:  # a caller that also receives gets PeerGone from `receive`
             raise PeerGone(f"the peer at {self.url} closed its end")
         if self._spins and len(peers) == 1 and not self._address.fan_in:
             peers[0].watch(self._newcomers)
@@ -90,17 +95,20 @@ class ShmLink(Link):
 
     def _sleep(self, until_ns: int, readable: bool, writable: bool) -> None:
         """Sleep, unless what the caller waits for is there already."""
-        lying = [peer.lie_down(readable, writable) for peer in self._peers]
-        if all(lying):
+        may_sleep = [peer.prepare_sleep(readable, writable) for peer in self._peers]
+        if all(may_sleep):
             watched = [*(peer.fd for peer in self._peers), *self._newcomers]
             Sleeper([(descriptor, READABLE) for descriptor in watched]).sleep(until_ns)
         for peer in self._peers:
-            peer.get_up()
+            peer.end_sleep()
 
     def watched(self) -> list[tuple[int, int]]:
-        """Ask the peers to wake this end, until the next `wait`; return their descriptors, and those of newcomers."""
-        lying = [peer.lie_down(readable=True, writable=False) for peer in self._peers]
-        if not all(lying):
+        """Ask the peers to wake this end, until the next `wait`; return their descriptors, and those of newcomers.
+
+        Empty if the caller must not sleep, since a peer's frame is there already.
+        """
+        may_sleep = [peer.prepare_sleep(readable=True, writable=False) for peer in self._peers]
+        if not all(may_sleep):
             return []
         watched = [*(peer.fd for peer in self._peers), *self._newcomers]
         return [(descriptor, READABLE) for descriptor in watched]
@@ -129,7 +137,7 @@ class ShmLink(Link):
     def _settle(self) -> None:
         """Do what lent calls left to Python; see Lent.settle. The next `receive` raises PeerGone if that is due."""
         for peer in self._peers:
-            peer.note_nothing()
+            peer.clear_notice()
             self.junk += peer.take_too_long()
         self._admit()
 
@@ -143,7 +151,7 @@ class ShmLink(Link):
                 continue
             try:
                 memory = self._door.take_segment(newcomer)
-            except segment.BadSegment:
+            except (segment.BadSegment, segment.NoSharedMemory):
                 self._door.refuse(newcomer)
                 continue
             self.adopt(Peer(newcomer, memory, listens=True, spins=self._spins))
@@ -175,20 +183,21 @@ class ShmLink(Link):
 
 
 def warm() -> None:
-    """Compile the kernels, or load them from disk, before frames flow."""
-    ours, theirs = socket.socketpair()
+    """Compile the kernels, or load them from disk, before frames flow. NoSharedMemory if the system has none left."""
     descriptor = segment.create()
     try:
-        peer = Peer(ours, segment.mapped(descriptor), listens=True, spins=True)
+        memory = segment.mapped(descriptor)
     finally:
         os.close(descriptor)
+    ours, theirs = socket.socketpair()
+    peer = Peer(ours, memory, listens=True, spins=True)
     batch = FrameBatch(1, 1, 1)
     peer.receive(batch)
     peer.send(batch, 0, 0)
     peer.first_without_room(batch, 0)
-    peer.lie_down(True, True)
-    peer.get_up()
-    peer.spin(0, True, True)
+    peer.prepare_sleep(readable=True, writable=True)
+    peer.end_sleep()
+    peer.spin(0, readable=True, writable=True)
     peer.close()
     theirs.close()
     if HAS_PPOLL:
@@ -227,8 +236,12 @@ def _remove_orphan(path: str) -> None:
 
 
 def listen(address: Address) -> Link:
-    """Open a listener's link. CannotListen if another listener has the path, or we may not use it."""
+    """Open a listener's link.
+
+    CannotListen if another listener has the path, or we may not use it; NoSharedMemory if the system has none left.
+    """
     path = _path_of(address)
+    warm()
     _remove_orphan(path)
     listener = socket.socket(socket.AF_UNIX)
     listener.setblocking(False)
@@ -243,8 +256,9 @@ def listen(address: Address) -> Link:
 
 
 def connect(address: Address, until_ns: int) -> Link:
-    """Open a connector's link. PeerGone if nobody listens in time."""
+    """Open a connector's link. PeerGone if nobody listens in time, NoSharedMemory if the system has none left."""
     path = _path_of(address)
+    warm()
     link = ShmLink(address)
     descriptor = segment.create()
     try:

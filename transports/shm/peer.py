@@ -53,13 +53,13 @@ class Peer:
         """The first frame, from `first` on, for which there is no room."""
         return int(ring.frames_with_room(self.numbers, self.memory, batch.offsets, first, batch.count))
 
-    def lie_down(self, readable: bool, writable: bool) -> bool:
-        """Ask the peer to wake this end. False if this end must not sleep."""
-        return bool(ring.lie_down(self.numbers, self.memory, readable, writable))
+    def prepare_sleep(self, readable: bool, writable: bool) -> bool:
+        """Ask the peer to wake this end. Returns False if this end must not sleep, since what it waits for is there."""
+        return bool(ring.prepare_sleep(self.numbers, self.memory, readable, writable))
 
-    def get_up(self) -> None:
+    def end_sleep(self) -> None:
         """Ask the peer for no more wakes, and notice whether it has left."""
-        ring.get_up(self.numbers, self.memory)
+        ring.end_sleep(self.numbers, self.memory)
 
     def spin(self, until_ns: int, readable: bool, writable: bool) -> None:
         """Stay awake until a frame has come, there is room, there is other news, or `until_ns`."""
@@ -71,8 +71,8 @@ class Peer:
         self.numbers[ring.TOO_LONG] = 0
         return dropped
 
-    def note_nothing(self) -> None:
-        """Take the notice of the compiled calls back."""
+    def clear_notice(self) -> None:
+        """Forget the notice of the compiled calls, once Python has dealt with it."""
         self.numbers[NOTICE] = 0
 
     @property

@@ -194,8 +194,8 @@ def is_ready(numbers: Longs, memory: Bytes, readable: bool, writable: bool) -> b
 
 
 @njit(cache=True, nogil=True)
-def lie_down(numbers: Longs, memory: Bytes, readable: bool, writable: bool) -> bool:
-    """Ask the peer to wake this end. False if this end must not sleep, since what it waits for is there."""
+def prepare_sleep(numbers: Longs, memory: Bytes, readable: bool, writable: bool) -> bool:
+    """Ask the peer to wake this end. Returns False if this end must not sleep, since what it waits for is there."""
     if readable:
         store_word(memory, numbers[IN_CONTROL] + READER_SLEEPS, 1)
     if writable:
@@ -205,7 +205,7 @@ def lie_down(numbers: Longs, memory: Bytes, readable: bool, writable: bool) -> b
 
 
 @njit(cache=True, nogil=True)
-def get_up(numbers: Longs, memory: Bytes) -> None:
+def end_sleep(numbers: Longs, memory: Bytes) -> None:
     """Ask the peer for no more bytes that wake, and take those that came. HUNG_UP is set if the socket has ended."""
     store_word(memory, numbers[IN_CONTROL] + READER_SLEEPS, 0)
     store_word(memory, numbers[OUT_CONTROL] + WRITER_SLEEPS, 0)
@@ -219,9 +219,9 @@ def sleep(numbers: Longs, memory: Bytes, until_ns: int, readable: bool, writable
     """Sleep until a frame has come (`readable`), there is room (`writable`), the notice, a signal, or `until_ns`."""
     reason = 0
     pollfds = numbers[DESCRIPTORS : DESCRIPTORS + numbers[POLLED]]
-    if lie_down(numbers, memory, readable, writable):
+    if prepare_sleep(numbers, memory, readable, writable):
         reason = poll(pollfds, numbers[TIMESPEC:WAKES], until_ns)
-    get_up(numbers, memory)
+    end_sleep(numbers, memory)
     if reason:
         numbers[NOTICE] = 1
 
@@ -242,7 +242,7 @@ def spin(numbers: Longs, memory: Bytes, until_ns: int, readable: bool, writable:
         if now_ns >= look_around_ns:
             look_around_ns = now_ns + LOOK_AROUND_NS
             reason = poll(pollfds, timespec, 0)
-            get_up(numbers, memory)
+            end_sleep(numbers, memory)
             if reason or numbers[HUNG_UP]:
                 numbers[NOTICE] = 1
                 return

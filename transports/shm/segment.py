@@ -26,7 +26,7 @@ _CONTROL_BYTES = 2048
 _FIRST_RING = 2 * _CONTROL_BYTES
 SEGMENT_BYTES = _FIRST_RING + 2 * RING_BYTES
 
-# Places of a ring's control words, each on a cache line of its own, behind the place of the ring's control.
+# Places of a ring's control words, counted from RingPlace.control; 128 bytes apart, so that no two share a cache line.
 TAIL = 0
 """Bytes that the writer has written since the start."""
 HEAD = 128
@@ -52,18 +52,31 @@ class NotSupported(TransportError):
     """This system has no sealed memory files."""
 
 
+class NoSharedMemory(TransportError):
+    """The system gives no memory or no descriptor for a segment."""
+
+
 class BadSegment(Exception):
     """The file that a newcomer sent is no segment of ours, or its size is not sealed."""
 
 
 def create() -> int:
-    """A new segment; returns its descriptor. NotSupported where the system has no memfd (Linux has)."""
+    """Make a segment, and return its descriptor.
+
+    NotSupported where the system has no memfd (Linux has); NoSharedMemory if the system refuses one.
+    """
     if not hasattr(os, "memfd_create"):
         raise NotSupported("shm needs Linux's memfd_create, which this system lacks: use zeromq+ipc")
-    descriptor = os.memfd_create("exchange", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        descriptor = os.memfd_create("exchange", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    except OSError as error:
+        raise _no_shared_memory(error) from error
     try:
         os.truncate(descriptor, SEGMENT_BYTES)
         fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+    except OSError as error:
+        os.close(descriptor)
+        raise _no_shared_memory(error) from error
     except BaseException:
         os.close(descriptor)
         raise
@@ -71,7 +84,7 @@ def create() -> int:
 
 
 def check(descriptor: int) -> None:
-    """BadSegment unless the descriptor is a segment whose size nobody can change."""
+    """Refuse a descriptor that is no segment, or one that its sender could shrink: BadSegment."""
     try:
         seals = fcntl.fcntl(descriptor, fcntl.F_GET_SEALS)
         size = os.fstat(descriptor).st_size
@@ -82,9 +95,17 @@ def check(descriptor: int) -> None:
 
 
 def mapped(descriptor: int) -> Bytes:
-    """The segment's memory, which lives as long as the array. BadSegment if the system does not map it."""
+    """Return the segment's memory, which lives as long as the array. NoSharedMemory if the system does not map it."""
     flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
     try:
         return np.frombuffer(mmap.mmap(descriptor, SEGMENT_BYTES, flags), np.uint8)
     except OSError as error:
-        raise BadSegment(f"it cannot be mapped: {error.strerror}") from error
+        raise _no_shared_memory(error) from error
+
+
+def _no_shared_memory(error: OSError) -> NoSharedMemory:
+    size_mib = SEGMENT_BYTES / (1 << 20)
+    return NoSharedMemory(
+        f"shm needs {size_mib:.0f} MiB of shared memory for each peer, and the system refuses it ({error.strerror}): "
+        "free memory or raise its limit (ulimit -v, ulimit -n, the container's), or use zeromq+ipc"
+    )

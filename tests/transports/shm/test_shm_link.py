@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -13,8 +15,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.transports.conftest import TOKEN, deadline_ns, greet, joined, serve_links_until
-from transports.base import Address, BadAddress, CannotListen, Pattern, PeerGone
+from tests.transports.conftest import (
+    TOKEN,
+    carry,
+    connect_while_serving,
+    deadline_ns,
+    greet,
+    joined,
+    serve_links_until,
+)
+from transports.base import Address, BadAddress, CannotListen, Pattern, PeerGone, TransportError
 from transports.frames import FrameBatch
 from transports.registry import connect, listen
 from transports.shm import link as shm_link
@@ -174,6 +184,39 @@ def test_a_peer_that_writes_nonsense_is_given_up_with_a_sentence(tmp_path: Path)
         peer.memory[segment.CONNECTORS_RING.control + segment.TAIL + 6] = 1
         with pytest.raises(PeerGone, match="wrote into the shared memory what no peer of ours writes"):
             serve_links_until(lambda: listener.receive(FrameBatch()) > 0, listener)
+
+
+def test_a_broken_peer_of_a_fan_in_is_dropped_and_counted_and_the_others_stay(tmp_path: Path) -> None:
+    batch = FrameBatch()
+    with joined(f"shm://{tmp_path}/link", pattern=Pattern.FAN_IN) as (listener, connector):
+        broken = connect_while_serving(listener, pattern=Pattern.FAN_IN)
+        memory = broken._peers[0].memory  # type: ignore[attr-defined]
+        memory[segment.CONNECTORS_RING.control + segment.TAIL + 6] = 1
+        serve_links_until(lambda: listener.receive(batch) == 0 and listener.junk == 1, listener)
+        assert list(carry(connector, listener, FrameBatch.of(b"whole"))) == [b"whole"]
+        assert listener.junk == 1
+        broken.close()
+
+
+def test_a_system_without_memory_for_a_segment_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    monkeypatch.setattr(segment.mmap, "mmap", refuse)
+    for open_link in (lambda url: listen(url, TOKEN), lambda url: connect(url, TOKEN, deadline_ns())):
+        with pytest.raises(TransportError, match=r"the system refuses it \(Cannot allocate memory\)"):
+            open_link(f"shm://{tmp_path}/link")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_process_without_descriptors_left_is_one_sentence(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        with pytest.raises(TransportError, match=r"the system refuses it \(Too many open files\)"):
+            connect(f"shm://{tmp_path}/link", TOKEN, deadline_ns())
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_nobody_who_listens_is_waited_for_until_the_deadline(tmp_path: Path) -> None:

@@ -106,8 +106,8 @@ def test_no_bytes_of_the_peer_lead_out_of_the_memory(tail: int, head: int, sizes
         assert all(len(frame) <= 2000 for frame in batch)
     ends.listener.send(FrameBatch.of(*[b"answer" * 50] * 20), 0, 20)
     ends.listener.first_without_room(FrameBatch.of(b"answer"), 0)
-    ends.listener.lie_down(True, True)
-    ends.listener.get_up()
+    ends.listener.prepare_sleep(True, True)
+    ends.listener.end_sleep()
     assert (guarded[:GUARD] == GUARD_BYTE).all()
     assert (guarded[-GUARD:] == GUARD_BYTE).all()
     assert ends.are_guards_whole
@@ -125,7 +125,7 @@ def test_a_place_that_cannot_be_is_noticed(ends: Ends, tail: int) -> None:
 @pytest.mark.parametrize("head", [4, -RING_BYTES - 4, 2**62])
 def test_a_reader_that_says_it_has_read_what_cannot_be_is_noticed(ends: Ends, head: int) -> None:
     ends.put_word(LISTENERS_RING.control + HEAD, head)
-    assert ends.listener.lie_down(False, True) is False
+    assert ends.listener.prepare_sleep(False, True) is False
     assert ends.listener.is_broken
 
 
@@ -142,9 +142,9 @@ def test_a_writer_without_room_is_woken_when_the_reader_has_read(ends: Ends) -> 
     chunk = FrameBatch.of(*[bytes(1000)] * 3000)
     taken = ends.connector.send(chunk, 0, chunk.count)
     assert taken == RING_BYTES // 1004
-    assert ends.connector.lie_down(False, True)
+    assert ends.connector.prepare_sleep(False, True)
     batch = FrameBatch(4096, 1 << 22)
     ends.listener.receive(batch)
     assert batch.count == taken
     assert len(os.read(ends.connector.fd, 10)) == 1
-    assert not ends.connector.lie_down(False, True)
+    assert not ends.connector.prepare_sleep(False, True)
