@@ -118,7 +118,7 @@ class _Import:
         state = self.conversion.state
         events = self._events.events
         if state[ORDERS] == 0:
-            raise UserError(f"{self._source} has no {self._events.wanted} among {counted(events, 'events')}")
+            raise UserError(f"{self._source} has no {self._events.tape_content} among {counted(events, 'events')}")
         left_out = self._events.left_out()
         for reason in LeftOut:
             left_out[LEFT_OUT_WORDS[reason]] = int(self.conversion.left_out[reason])

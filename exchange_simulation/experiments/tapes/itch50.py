@@ -11,7 +11,7 @@ import numpy as np
 
 from exchange.compiled import cached_kernel, inlined, signed
 from exchange.messages import ASK, BID
-from exchange_simulation.experiments.tapes import conversion as rules
+from exchange_simulation.experiments.tapes import conversion
 from exchange_simulation.experiments.tapes.conversion import (
     Conversion,
     add_order,
@@ -21,7 +21,7 @@ from exchange_simulation.experiments.tapes.conversion import (
     reduce_order,
     replace_order,
 )
-from exchange_simulation.experiments.tapes.parts import BAD, END_OF_PART, GROW
+from exchange_simulation.experiments.tapes.parts import BAD, END_OF_PART, GROW, EventFile
 from transports.frames import Bytes, Longs
 
 
@@ -148,7 +148,7 @@ def _enter(conversion: Conversion, data: Bytes, message: int) -> None:
         replace_order(conversion, time_ns, number, new_number, price, _big_endian(data, message + NEW_SHARES, 4))
 
 
-@cached_kernel(rules)
+@cached_kernel(conversion)  # compiled again when a rule of conversion changes
 def _convert(conversion: Conversion, data: Bytes, at: int, sizes: Longs, types: Longs, words: Longs) -> tuple[int, int]:
     """Convert the whole messages from `at` on. Returns why it stopped, and where.
 
@@ -175,7 +175,7 @@ def _convert(conversion: Conversion, data: Bytes, at: int, sizes: Longs, types: 
     return END_OF_PART, at
 
 
-class ItchFile:
+class ItchFile(EventFile):
     """Reads the messages of one stock, part by part."""
 
     name = "ITCH 5.0"
@@ -186,7 +186,7 @@ class ItchFile:
         if not (stock.isascii() and stock.isprintable() and 1 <= len(stock.strip()) <= STOCK_BYTES):
             raise ValueError(f"{stock!r} is no stock: give a symbol of 1 to {STOCK_BYTES} letters, as AAPL")
         symbol = stock.strip().upper().ljust(STOCK_BYTES).encode()
-        self.wanted = f"order of {stock}"
+        self.tape_content = f"order of {stock}"
         self._types: Longs = np.zeros(256, np.int64)
         self._words: Longs = np.zeros(WORDS, np.int64)
         self._words[STOCK] = int.from_bytes(symbol, "big")

@@ -9,7 +9,7 @@ import numpy as np
 
 from exchange.compiled import cached_kernel, inlined, signed
 from exchange.messages import ASK, BID
-from exchange_simulation.experiments.tapes import conversion as rules
+from exchange_simulation.experiments.tapes import conversion
 from exchange_simulation.experiments.tapes.conversion import (
     Conversion,
     add_order,
@@ -18,7 +18,7 @@ from exchange_simulation.experiments.tapes.conversion import (
     is_half_full,
     reduce_order,
 )
-from exchange_simulation.experiments.tapes.parts import BAD, END_OF_PART, GROW
+from exchange_simulation.experiments.tapes.parts import BAD, END_OF_PART, GROW, EventFile
 from transports.frames import Bytes, Longs
 
 # Columns of a line.
@@ -53,6 +53,8 @@ LONGEST_QUOTED = 80
 """The most characters of a line that an error quotes."""
 MOST_DIGITS = 18
 NS_DIGITS = 9
+MOST_SECONDS = 10**9
+"""Times are below this, so that their ns fit into 63 bits."""
 LINE_BREAK = ord("\n")
 RETURN = ord("\r")
 COMMA = ord(",")
@@ -94,7 +96,7 @@ def _whole_number(text: Bytes, at: int, end: int) -> tuple[int, int]:
 def _time_ns(text: Bytes, at: int, end: int) -> tuple[int, int]:
     """Return the ns of a time in seconds, and the offset behind it; -1 if there is none. Digits beyond ns are cut."""
     seconds, behind = _digits(text, at, end)
-    if behind <= at or seconds >= 10**NS_DIGITS:
+    if behind <= at or seconds >= MOST_SECONDS:
         return 0, -1
     fraction = 0
     digits = 0
@@ -124,9 +126,10 @@ def _read_fields(text: Bytes, at: int, end: int, fields: Longs) -> int:
         if at < 0:
             return column
         is_at_comma = at < end and text[at] == COMMA
-        is_at_end = at == end or text[at] == RETURN
-        ends_here = is_at_end and column == DIRECTION
-        if not is_at_comma and not ends_here:
+        is_at_end = at == end or (at + 1 == end and text[at] == RETURN)
+        is_last_column = column == DIRECTION
+        # A comma behind the last column is fine too: some files have a seventh column, which is ignored.
+        if not is_at_comma and not (is_last_column and is_at_end):
             return column
         at += 1
     return _wrong_value(fields)
@@ -164,7 +167,7 @@ def _enter(conversion: Conversion, fields: Longs) -> None:
         execute_order(conversion, time_ns, number, size)
 
 
-@cached_kernel(rules)
+@cached_kernel(conversion)  # compiled again when a rule of conversion changes
 def _convert(conversion: Conversion, text: Bytes, at: int, is_last: bool, types: Longs) -> tuple[int, int, int]:
     """Convert the whole lines from `at` on. Returns why it stopped, where, and the column that is wrong if one is.
 
@@ -188,11 +191,11 @@ def _convert(conversion: Conversion, text: Bytes, at: int, is_last: bool, types:
     return END_OF_PART, at, NONE_WRONG
 
 
-class LobsterFile:
+class LobsterFile(EventFile):
     """Reads a message file of LOBSTER, part by part."""
 
     name = "LOBSTER"
-    wanted = "order"
+    tape_content = "order"
     least_event_bytes = SHORTEST_LINE
 
     def __init__(self) -> None:
@@ -208,7 +211,7 @@ class LobsterFile:
         why, end, self._wrong_column = _convert(conversion, part, at, is_last, self._types)
         return why, end
 
-    def objection(self, part: Bytes, at: int, _offset: int) -> str:
+    def objection(self, part: Bytes, at: int, offset: int) -> str:  # noqa: ARG002
         """Return the sentence about the line at `at`, which is none of LOBSTER's."""
         line = part[at : at + LONGEST_QUOTED].tobytes().split(b"\n")[0].decode("ascii", "backslashreplace")
         columns = ", ".join(COLUMNS)

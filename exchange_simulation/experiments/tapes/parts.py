@@ -18,7 +18,7 @@ class EventFile(Protocol):
 
     name: str
     """The format's name, as a sentence has it."""
-    wanted: str
+    tape_content: str
     """What becomes a tape, as a sentence has it: `order`, or `order of AAPL`."""
     least_event_bytes: int
     """The least bytes of an event, which becomes at most one record of a tape."""

@@ -202,6 +202,8 @@ GOOD_LINE = b"34200.5,1,7,10,50000,1\n"
         (GOOD_LINE + b"34200.6,8,7,1,50000,1\n", LOBSTER_WORDS, "line 2 is no event of LOBSTER, since its event type"),
         (GOOD_LINE + b"34200.6,1,8,-1,50000,1\n", LOBSTER_WORDS, "its size is wrong"),
         (GOOD_LINE + b"34200.6,1,8,1,50000,2\n", LOBSTER_WORDS, "its direction is wrong"),
+        (GOOD_LINE + b"34200.6,1,8,1,50000,1\rtext\n", LOBSTER_WORDS, "its direction is wrong"),
+        (GOOD_LINE + b"34200.6,1,8,1,50000,1 text\n", LOBSTER_WORDS, "its direction is wrong"),
         (GOOD_LINE + b"34200.6,1,8,1,9999999999999999999,1\n", LOBSTER_WORDS, "its price is wrong"),
         (b"", LOBSTER_WORDS, "has no order among 0 events"),
         (WHOLE[:-1], ITCH_WORDS, f"truncated: 22 of 23 bytes of a message at offset {len(WHOLE) - 25}"),
