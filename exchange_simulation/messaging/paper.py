@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,3 +27,9 @@ class Published:
     """The two ways to find a reply whose ratio stands behind our figures, as behind the paper's; None without one."""
     is_peak: bool = False
     """The value is the largest of its points, so ours is the largest, too."""
+    is_reciprocal: bool = False
+    """The value is the time of a message in us, 1,000,000 over a rate; `figure` is our rate."""
+    fits: Callable[[Mapping[str, Any]], bool] | None = None
+    """Whether settings are those of the value; without it the value stands beside every measurement."""
+    planned: str = ""
+    """Our value, if no measurement changes it, in place of `figure`."""

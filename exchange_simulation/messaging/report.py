@@ -23,7 +23,7 @@ from exchange_simulation.messaging.measuring import COMPLETE
 from exchange_simulation.messaging.paced import STEP_COLUMNS
 from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.peaks import NOTE
-from exchange_simulation.messaging.point import NETWORK, RATE, size_in_words
+from exchange_simulation.messaging.point import MAX, NETWORK, RATE, size_in_words
 from exchange_simulation.messaging.presentation import Column
 from exchange_simulation.messaging.results import read
 from exchange_simulation.messaging.verdicts import comparison_of, judged, main_column, point_in_words, saturated_repeats
@@ -551,13 +551,16 @@ def published_beside_ours(
 ) -> list[tuple[Published, str]]:
     """The values that a paper prints, by default the benchmark's own, each with our figure of the same thing, as text.
 
-    A value of cells that were not measured is left out, unless we have no figure of it at all.
+    A value of cells that were not measured is left out, unless we have no figure of it at all. So is a value of other
+    settings.
     """
     benchmark = benchmark_of(record["benchmark"])
     rows = [*record["rows"], *benchmark.derived_rows(record["rows"])]
     beside_ours = []
     for value in benchmark.published if published is None else published:
-        ours = our_range(value, rows)
+        if value.fits is not None and not value.fits(record["settings"]):
+            continue
+        ours = value.planned or our_range(value, rows)
         if ours or not value.figure:
             beside_ours.append((value, ours))
     return beside_ours
@@ -566,7 +569,8 @@ def published_beside_ours(
 def our_range(published: Published, rows: Rows) -> str:
     """Our figure for a published value, lowest to highest over the cells, or the highest of a peak; empty if none.
 
-    Transports, networks, and ways to find a reply, have a range each.
+    Transports, networks, and ways to find a reply, have a range each. A cell at a rate has none: the papers send as
+    fast as they can.
 
     For example: amqp, indexed 498..510; amqp, scan 122
     """
@@ -576,10 +580,13 @@ def our_range(published: Published, rows: Rows) -> str:
         if published.figure in row["figures"]
         and published.where.items() <= row["point"].items()
         and published.transport in ("", row["transport"])
+        and row["point"].get(RATE, MAX) == MAX
     ]
     ranges: dict[str, str] = {}
     for subject, rows_of_subject in grouped(measured, _subject).items():
         medians = [row["figures"][published.figure]["median"] for row in rows_of_subject]
+        if published.is_reciprocal:
+            medians = [1e6 / median for median in medians if median]
         values = _range_in_words([max(medians)] if published.is_peak else medians)
         notes = unique(row[NOTE] for row in rows_of_subject if row.get(NOTE))
         ranges[subject] = " ".join([values, *notes])

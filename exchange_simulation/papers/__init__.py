@@ -3,6 +3,7 @@
 | file | what it is |
 |---|---|
 | paper.py | Paper, and the parts that measure it |
+| capacity_part.py, compared_part.py | two further kinds of parts: a search, a comparison of transports |
 | claims.py | Claim, and the test of all claims of a paper together |
 | readings.py | a figure by repeat, and the noise behind it |
 | statistics.py | what a claim is about: ratios of measured figures, by repeat |

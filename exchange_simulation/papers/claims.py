@@ -102,7 +102,7 @@ def judge_claims(claims: Sequence[Claim], records: PartRecords) -> list[TestedCl
         by_repeat = values[place]
         noise = readings[place].noisiest
         if not by_repeat:
-            tested.append(TestedClaim(claim, CANNOT_TELL, NOT_MEASURED))
+            tested.append(TestedClaim(claim, CANNOT_TELL, readings[place].missing or NOT_MEASURED))
         elif noise is not None:
             tested.append(TestedClaim(claim, TOO_NOISY, _why_too_noisy(by_repeat, noise), repeats=len(by_repeat)))
         elif place in intervals:

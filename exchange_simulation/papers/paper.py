@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.plots import figures_of
 from exchange_simulation.messaging.point import Settings
 from exchange_simulation.messaging.report import PAGE as BENCH_PAGE
-from exchange_simulation.messaging.report import published_beside_ours
+from exchange_simulation.messaging.report import published_beside_ours, short
 from exchange_simulation.messaging.results import read as read_benchmark
 from exchange_simulation.messaging.running import measured_benchmark, resumed_benchmark
 from exchange_simulation.messaging.setup import plan_of
@@ -52,6 +52,8 @@ class PaperItem:
     title: str
     differences: str = ""
     """How our measurement differs from the paper's."""
+    quick: str = ""
+    """What `--quick` leaves out of it; empty if nothing."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,8 @@ class BenchPart(PaperPart):
     """Seconds of one measurement in full, where messages are far more than a benchmark's default; 0 elsewhere."""
     published: Sequence[Published] | None = None
     """What the paper printed, for a benchmark that another paper describes; None for the benchmark's own values."""
+    in_words: Mapping[str, str] = field(default_factory=dict)
+    """Figures that the page says in words, since no picture of the paper has them: the unit, by figure."""
 
     def command(self, *, quick: bool, axes: Axes = PAPERS_OWN) -> str:
         return f"exchange bench {self.benchmark} {shlex.join(self._options(quick, axes))}"
@@ -206,63 +210,30 @@ class BenchPart(PaperPart):
     def write_figures(self, folder: Path, record: Record) -> None:
         write_figures(folder, figures_of(record))
 
+    def remarks(self, record: Record) -> list[str]:
+        sentences: list[str] = []
+        for row in record["rows"]:
+            clauses = [
+                f"{short(row['figures'][figure]['median'])} {unit}"
+                for figure, unit in self.in_words.items()
+                if figure in row["figures"]
+            ]
+            if clauses:
+                sentences.append(f"ours over {row['words']}: {', '.join(clauses)}")
+        return [*sentences, *super().remarks(record)]
+
     def values(self, record: Record) -> list[BesideOurs]:
         rows = published_beside_ours(record, self.published)
         return [BesideOurs(value.title, value.value, ours) for value, ours in rows]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExchangePart(PaperPart):
-    """The stock exchange over the broker, with Nagle's algorithm off and on at the broker, by the paper's rule."""
+class TrialPart(PaperPart):
+    """A trial of the stock exchange: arms that take turns."""
 
-    orders_per_s: Sequence[float]
-    full_orders: int
-    """Orders at each rate, as the paper has them."""
-    full_sampling_interval: int
-    quick_seconds: float
-    quick_sampling_interval: int
-    full_networks: Sequence[str]
-    policy: str = "exact-price"
-
-    def command(self, *, quick: bool, axes: Axes = PAPERS_OWN) -> str:
-        rates = ",".join(f"{rate:g}" for rate in self.orders_per_s)
-        if quick:
-            extent = f"--seconds {self.quick_seconds:g} --sampling-interval {self.quick_sampling_interval}"
-        else:
-            extent = f"--orders {self.full_orders} --sampling-interval {self.full_sampling_interval}"
-        transports = shlex.quote(",".join(self._transports(axes)))
-        networks = self._networks(quick, axes)
-        on_networks = "" if networks == [LOCAL] else f"--network {shlex.quote(','.join(networks))} "
-        return (
-            f"exchange nagle --transports {transports} --roles broker --rates {rates} --policy {self.policy} {extent} "
-            f"{on_networks}--repeats {self.repeats}"
-        )
-
-    def _transports(self, axes: Axes) -> list[str]:
-        return unique(["amqp", *axes.transports])
-
-    def _networks(self, quick: bool, axes: Axes) -> list[str]:
-        if axes.networks:
-            return list(axes.networks)
-        return [LOCAL] if quick else list(self.full_networks)
-
+    @abstractmethod
     def plan(self, *, quick: bool, axes: Axes = PAPERS_OWN) -> TrialPlan:
         """The trial of `command`."""
-        given: dict[str, Any] = {"policy": self.policy}
-        if quick:
-            given["sampling_interval"] = self.quick_sampling_interval
-        else:
-            given["sampling_interval"] = self.full_sampling_interval
-            given["orders"] = self.full_orders
-        arms = nagle_arms(
-            self._transports(axes),
-            list(self.orders_per_s),
-            ["broker"],
-            self.quick_seconds,
-            given,
-            self._networks(quick, axes),
-        )
-        return TrialPlan(arms=arms, repeats=self.repeats, seed=1, study=NAGLE).with_redo(True)
 
     def expected_s(self, *, quick: bool, axes: Axes = PAPERS_OWN) -> float:
         plan = self.plan(quick=quick, axes=axes)
@@ -287,6 +258,63 @@ class ExchangePart(PaperPart):
     @property
     def page(self) -> str:
         return "comparison.html"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExchangePart(TrialPart):
+    """The stock exchange over the broker, with Nagle's algorithm off and on at the broker, by the paper's rule."""
+
+    orders_per_s: Sequence[float]
+    quick_orders_per_s: Sequence[float]
+    full_orders: int
+    """Orders at each rate, as the paper has them."""
+    full_sampling_interval: int
+    quick_seconds: float
+    quick_sampling_interval: int
+    full_networks: Sequence[str]
+    policy: str = "exact-price"
+
+    def command(self, *, quick: bool, axes: Axes = PAPERS_OWN) -> str:
+        rates = ",".join(f"{rate:g}" for rate in self._rates(quick))
+        if quick:
+            extent = f"--seconds {self.quick_seconds:g} --sampling-interval {self.quick_sampling_interval}"
+        else:
+            extent = f"--orders {self.full_orders} --sampling-interval {self.full_sampling_interval}"
+        transports = shlex.quote(",".join(self._transports(axes)))
+        networks = self._networks(quick, axes)
+        on_networks = "" if networks == [LOCAL] else f"--network {shlex.quote(','.join(networks))} "
+        return (
+            f"exchange nagle --transports {transports} --roles broker --rates {rates} --policy {self.policy} {extent} "
+            f"{on_networks}--repeats {self.repeats}"
+        )
+
+    def _rates(self, quick: bool) -> Sequence[float]:
+        return self.quick_orders_per_s if quick else self.orders_per_s
+
+    def _transports(self, axes: Axes) -> list[str]:
+        return unique(["amqp", *axes.transports])
+
+    def _networks(self, quick: bool, axes: Axes) -> list[str]:
+        if axes.networks:
+            return list(axes.networks)
+        return [LOCAL] if quick else list(self.full_networks)
+
+    def plan(self, *, quick: bool, axes: Axes = PAPERS_OWN) -> TrialPlan:
+        given: dict[str, Any] = {"policy": self.policy}
+        if quick:
+            given["sampling_interval"] = self.quick_sampling_interval
+        else:
+            given["sampling_interval"] = self.full_sampling_interval
+            given["orders"] = self.full_orders
+        arms = nagle_arms(
+            self._transports(axes),
+            list(self._rates(quick)),
+            ["broker"],
+            self.quick_seconds,
+            given,
+            self._networks(quick, axes),
+        )
+        return TrialPlan(arms=arms, repeats=self.repeats, seed=1, study=NAGLE).with_redo(True)
 
     def drawings(self, record: Record) -> list[Drawing]:
         return drawings(paper_figures(record))

@@ -18,6 +18,9 @@ class FigureReading:
     """The noise behind each side of the figure, as the side below and the side above a fraction; none for a number
     that the paper prints, and none if noisy measurements are meant to count."""
 
+    missing: str = ""
+    """Why there are no values although the part was measured; empty if there are some, or if it was not measured."""
+
     @property
     def noisiest(self) -> NoiseSummary | None:
         """The side with the largest share of noisy measurements, if any side is noisy."""

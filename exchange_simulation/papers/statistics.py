@@ -123,6 +123,42 @@ def larger_of(first: Read, second: Read) -> Read:
     return read
 
 
+def if_as_long_as(seconds: float, read: Read, why: str) -> Read:
+    """Read a benchmark's figure only if `--duration` was `seconds` or more; `why`: why less says nothing."""
+
+    def read_of_long_runs(record: Record) -> FigureReading:
+        if record["settings"]["duration_s"] < seconds:
+            return FigureReading({}, missing=why)
+        return read(record)
+
+    return read_of_long_runs
+
+
+def sum_of(*reads: Read) -> Read:
+    """Read the sum of several figures, in each repeat that measured all of them."""
+
+    def read(record: Record) -> FigureReading:
+        readings = [read_part(record) for read_part in reads]
+        measured_everywhere = set.intersection(*(set(reading.values) for reading in readings))
+        values = {repeat: sum(reading.values[repeat] for reading in readings) for repeat in measured_everywhere}
+        return FigureReading(values, [side for reading in readings for side in reading.noise])
+
+    return read
+
+
+def quotient(above: Read, below: Read) -> Read:
+    """Read `above` over `below`, which are above zero, in each repeat that measured both."""
+
+    def read(record: Record) -> FigureReading:
+        numerator = above(record)
+        denominator = below(record)
+        shared = numerator.values.keys() & denominator.values.keys()
+        values = {repeat: numerator.values[repeat] / denominator.values[repeat] for repeat in shared}
+        return FigureReading(values, [*numerator.noise, *denominator.noise])
+
+    return read
+
+
 def scaled(read: Read, factor: float) -> Read:
     """Read the same figure, times `factor`."""
 
@@ -133,18 +169,19 @@ def scaled(read: Read, factor: float) -> Read:
     return read_scaled
 
 
-def metric_of(metric: str, orders_per_s: float, *, nagle: bool, network: str = "") -> Read:
+def metric_of(metric: str, orders_per_s: float, *, nagle: bool, network: str = "", transport: str = "") -> Read:
     """Read a metric of the exchange's trial at a rate, with Nagle's algorithm off or on at the broker.
 
-    The arm is the first with these settings: that over the paper's own transport. Without `network` it is that on
-    loopback, or on the first network if loopback was not measured.
+    The arm is the first with these settings: without `transport`, that over the paper's own. Without `network` it is
+    that on loopback, or on the first network if loopback was not measured.
     """
 
     def read(record: Record) -> FigureReading:
         for arm in _arms_on(record, network):
             settings = arm["settings"]
             is_wanted = settings["orders_per_s"] == orders_per_s and bool(settings["nagle"]) == nagle
-            if is_wanted and metric in arm["metrics"]:
+            is_over_transport = not transport or settings["transport"] == transport
+            if is_wanted and is_over_transport and metric in arm["metrics"]:
                 return FigureReading(_values_of_arm(arm, metric), _noise_of_arm(record, arm))
         return NOTHING
 
@@ -215,7 +252,8 @@ def ratio(words: str, part: str, above: Read, below: Read, *, part_below: str = 
         denominators = denominator.values
         shared = sorted(numerators.keys() & denominators.keys())
         ratios = {repeat: numerators[repeat] / denominators[repeat] for repeat in shared if denominators[repeat] > 0}
-        return FigureReading(ratios, [*numerator.noise, *denominator.noise])
+        missing = numerator.missing or denominator.missing
+        return FigureReading(ratios, [*numerator.noise, *denominator.noise], missing)
 
     return Statistic(words, read)
 

@@ -23,7 +23,18 @@ SMALL = Published(
     where={"size_bytes": 64},
 )
 BANDWIDTH = Published(
-    "Mb/s, one stream of any size up to 64 KiB", "under 3,000", level=3_000.0, figure="megabits_per_s"
+    "Mb/s, one stream of any size up to 64 KiB",
+    "under 3,000",
+    level=3_000.0,
+    figure="megabits_per_s",
+    is_peak=True,
+)
+AMQP_ENGINE = Published(
+    "messages/s over amqp, its AMQP engine on commodity hardware, 6 bytes",
+    "about 700,000",
+    figure="messages_per_s",
+    where={"size_bytes": 6},
+    transport="amqp",
 )
 
 
@@ -50,9 +61,7 @@ BENCHMARK = BenchmarkDefinition(
     published=(
         SMALL,
         BANDWIDTH,
-        Published(
-            "messages/s, its AMQP engine, 6 bytes", "about 700,000", figure="messages_per_s", where={"size_bytes": 6}
-        ),
+        AMQP_ENGINE,
     ),
     options=(sizes("1B..64KiB"), COUNT),
     quick_values={"sizes": (8, 64, 1024, 65536)},

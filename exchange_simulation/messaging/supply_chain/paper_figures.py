@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.presentation import Plot
-from exchange_simulation.messaging.supply_chain.messages import AgentKind, Group
+from exchange_simulation.messaging.supply_chain.messages import MESSAGES, AgentKind, Group, sizes_kb
 from exchange_simulation.messaging.supply_chain.topologies import HORIZONTAL, VERTICAL
 
 
@@ -44,6 +45,32 @@ TABLE_4 = {
     "productAnnouncement": 1.26, "creditCardHL": 1.80,
 }  # fmt: skip
 """Average sizes of the messages in KByte."""
+SIZES_OF_TABLE_4 = {
+    "order": (1.74, 7.10, 41.01),
+    "orderConf": (2.02, 7.39, 41.29),
+    "shipDep": (1.12, 8.59, 55.79),
+    "statInfoOrderDC": (0.22, 1.67, 10.83),
+    "shipInfo": (1.28, 8.76, 55.95),
+    "shipConf": (0.81, 2.73, 14.83),
+    "callForOffers": (1.35, 7.06, 36.52),
+    "offer": (1.69, 9.65, 50.71),
+    "pOrder": (1.86, 9.85, 51.07),
+    "pOrderConf": (2.07, 9.79, 49.56),
+    "invoice": (1.70, 7.92, 39.95),
+    "pShipInfo": (0.98, 3.62, 17.26),
+    "pShipConf": (1.01, 3.65, 17.29),
+    "statInfoShipDC": (1.02, 3.68, 17.38),
+    "priceUpdate": (0.24, 0.24, 0.24),
+    "inventoryInfo": (1.48, 10.22, 49.03),
+    "productAnnouncement": (1.21, 0.28, 10.51),
+    "creditCardHL": (1.01, 8.49, 50.00),
+}
+"""The three sizes of each message in KByte. Of statInfoSM the paper gives a range, 4.7 to 24.78."""
+TARGETS = {
+    HORIZONTAL: {"a": 37.5, "b": 12.5, "c": 25.0, "d": 25.0},
+    VERTICAL: {"a": 15.0, "b": 5.0, "c": 40.0, "d": 40.0},
+}
+"""Table 5, target: the shares of messages of each group in percent, by topology."""
 
 _plot_by_base = partial(Plot, x="base", x_unit="BASE", linear=True)
 
@@ -116,17 +143,31 @@ def _published_mix() -> Iterator[Published]:
     for topology, mix in PAPERS_MIX.items():
         where = {"topology": topology}
         for group, share in mix.items():
-            title = f"{topology}, group {group}: % of messages (table 5)"
-            yield Published(title, f"{share.messages:.2f}", figure=f"{group}_percent", where=where)
+            title = f"{topology}, group {group}: % of messages (table 5; its target)"
+            in_words = f"{share.messages:.2f} ({TARGETS[topology][group]:.2f})"
+            yield Published(title, in_words, figure=f"{group}_percent", where=where)
         for group, share in mix.items():
             title = f"{topology}, group {group}: % of kB (table 5)"
             yield Published(title, f"{share.kilobytes:.2f}", figure=f"{group}_kb_percent", where=where)
 
 
 def _published_sizes() -> Iterator[Published]:
-    """Table 4."""
+    """Table 4: the three sizes of each message, beside those of our plan; then the averages.
+
+    A file gives other sizes to the topology freeform, so sizes stand beside the paper's two topologies alone.
+    """
+    for message in MESSAGES:
+        planned = ", ".join(f"{size:.2f}" for size in sizes_kb(message))
+        papers = SIZES_OF_TABLE_4.get(message.name)
+        in_words = ", ".join(f"{size:.2f}" for size in papers) if papers else "4.7 to 24.78"
+        title = f"{message.name}: kB, sizes 1, 2 and 3 (table 4), ours of the plan"
+        yield Published(title, in_words, planned=planned, fits=_is_of_the_papers_topologies)
     for name, size in TABLE_4.items():
         yield Published(f"{name}: kB on average (table 4)", f"{size:.2f}", figure=f"{name}_kb")
+
+
+def _is_of_the_papers_topologies(settings: Mapping[str, Any]) -> bool:
+    return set(settings["topology"]) <= {HORIZONTAL, VERTICAL}
 
 
 PUBLISHED = (*_published_mix(), *_published_sizes())

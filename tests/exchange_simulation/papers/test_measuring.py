@@ -21,7 +21,7 @@ OVER_TCP = "--transport tcp --sizes 64 --count 40000 --keep-noisy"
 SMALL = BenchPart(
     name="small",
     benchmark="throughput",
-    items=(PaperItem("figure 1", "rate"),),
+    items=(PaperItem("figure 1", "rate", quick="one size alone"),),
     full=OVER_TCP,
     quick=OVER_TCP,
     repeats=2,
@@ -75,6 +75,7 @@ def test_a_part_that_fails_loses_itself_alone(tmp_path: Path) -> None:
     assert record["claims"][0]["outcome"] == CANNOT_TELL
     assert record["claims"][0]["why"] == "2 repeats, and a verdict needs 6"
     assert "It takes InfiniBand." in page
+    assert "In the short form: one size alone" in page
     assert "small/bench.html" in page
     assert "Nothing is here" in page
 

@@ -11,14 +11,20 @@ import pytest
 from click.testing import CliRunner
 
 from exchange_simulation.cli.main import main
+from exchange_simulation.experiments.capacity import capacity as capacity_module
+from exchange_simulation.experiments.capacity.capacity import SearchedLoad
+from exchange_simulation.experiments.capacity.search import SearchSettings
 from exchange_simulation.experiments.trials.plan import plan_as_dict
+from exchange_simulation.papers import capacity_part
+from exchange_simulation.papers.capacity_part import CapacityPart
 from exchange_simulation.papers.catalogue import PAPERS, coverage
-from exchange_simulation.papers.paper import ExchangePart, Paper, PaperPart
+from exchange_simulation.papers.paper import Paper, PaperPart, TrialPart
 from exchange_simulation.reports.formats.times import duration_in_words
 
 COVERAGE_PAGE = Path(__file__).parents[3] / "docs" / "bench-coverage.md"
 PARTS = [part for paper in PAPERS.values() for part in paper.parts]
-EXCHANGE_PARTS = [part for part in PARTS if isinstance(part, ExchangePart)]
+EXCHANGE_PARTS = [part for part in PARTS if isinstance(part, TrialPart)]
+CAPACITY_PARTS = [part for part in PARTS if isinstance(part, CapacityPart)]
 
 
 @pytest.mark.parametrize("quick", [True, False], ids=["quick", "full"])
@@ -39,7 +45,7 @@ def test_click_accepts_the_command_of_a_part(part: PaperPart, quick: bool) -> No
 
 @pytest.mark.parametrize("quick", [True, False], ids=["quick", "full"])
 @pytest.mark.parametrize("part", EXCHANGE_PARTS, ids=lambda part: part.name)
-def test_the_exchange_is_measured_as_its_command_says(part: ExchangePart, quick: bool) -> None:
+def test_the_exchange_is_measured_as_its_command_says(part: TrialPart, quick: bool) -> None:
     """`--dry-run --json` of the command prints the plan that the part makes by itself."""
     _, *words = shlex.split(part.command(quick=quick))
 
@@ -47,6 +53,36 @@ def test_the_exchange_is_measured_as_its_command_says(part: ExchangePart, quick:
 
     assert finished.exit_code == 0, finished.output
     assert json.loads(finished.stdout) == json.loads(json.dumps(plan_as_dict(part.plan(quick=quick))))
+
+
+@pytest.mark.parametrize("quick", [True, False], ids=["quick", "full"])
+@pytest.mark.parametrize("part", CAPACITY_PARTS, ids=lambda part: part.name)
+def test_a_capacity_is_searched_as_its_command_says(
+    part: CapacityPart, quick: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    searched: list[tuple[SearchedLoad, SearchSettings]] = []
+
+    def noted(load: SearchedLoad, search: SearchSettings, *_further: object) -> int:
+        searched.append((load, search))
+        return 0
+
+    monkeypatch.setattr(capacity_module, "capacity", noted)
+    monkeypatch.setattr(capacity_part, "measured_capacity", noted)
+    monkeypatch.setattr(CapacityPart, "read", lambda _part, _folder: {})
+    _, *words = shlex.split(part.command(quick=quick))
+
+    CliRunner().invoke(main, [*words, "--results", str(tmp_path)])
+    part.measure(tmp_path, quick=quick)
+
+    by_command, by_part = searched
+    assert by_command == by_part
+
+
+def test_a_part_says_figures_in_words_that_no_picture_has() -> None:
+    fanout = next(part for part in PAPERS["mrg"].parts if part.name == "fanout")
+    row = {"words": "amqp, 256 B", "figures": {"transfers_per_s": {"median": 45_000.0}}}
+
+    assert fanout.remarks({"rows": [row]}) == ["ours over amqp, 256 B: 45 k transfers/s"]
 
 
 @pytest.mark.parametrize(
@@ -69,10 +105,11 @@ def test_a_part_that_compares_two_transports_says_how_far_they_are_apart_and_wha
     persistence = next(part for part in PAPERS["mrg"].parts if part.name == "persistence")
     disk = {"device": "/dev/vda", "file_system": "ext4"}
 
-    remarks = persistence.remarks({"verdicts": [{"sentence": "a carries 2 times as much as b"}], "disk": disk})
+    verdicts = [{"sentence": "a carries 2 times as much as b"}]
+    remarks = persistence.remarks({"rows": [], "verdicts": verdicts, "disk": disk})
 
     assert remarks == ["a carries 2 times as much as b", "messages are kept on /dev/vda (ext4)"]
-    assert persistence.remarks({"verdicts": [], "disk": None}) == []
+    assert persistence.remarks({"rows": [], "verdicts": [], "disk": None}) == []
 
 
 def test_networks_take_the_place_of_the_papers_and_transports_stand_beside_its_own() -> None:
@@ -81,11 +118,15 @@ def test_networks_take_the_place_of_the_papers_and_transports_stand_beside_its_o
     finished = CliRunner().invoke(main, words)
 
     *commands, total = finished.stdout.splitlines()
+    on_loopback_alone = ("exchange capacity", "exchange compare")
+    over_networks = [command for command in commands if not command.startswith(on_loopback_alone)]
     assert finished.exit_code == 0, finished.output
     assert total.startswith("# in all about ")
-    assert all("--network local,gige" in command for command in commands)
+    assert len(over_networks) == len(commands) - 2
+    assert all("--network local,gige" in command for command in over_networks)
     assert commands[1].startswith("exchange bench de-spsc --transport amqp,nats --sizes")
-    assert commands[-1].startswith("exchange nagle --transports amqp,nats ")
+    assert over_networks[-1].startswith("exchange nagle --transports amqp,nats ")
+    assert commands[-1].startswith("exchange compare --transports amqp,zeromq,nats ")
 
 
 @pytest.mark.parametrize(("networks", "sentence"), [("moon", "no network is called 'moon'"), ("gige,gige", "twice")])

@@ -5,17 +5,20 @@ from __future__ import annotations
 import pytest
 
 from exchange.json_records import Record
-from exchange_simulation.papers.claims import HOLDS, Claim, judge_claims
+from exchange_simulation.papers.claims import CANNOT_TELL, HOLDS, Claim, judge_claims
 from exchange_simulation.papers.sentences import headline, noise_banner
 from exchange_simulation.papers.statistics import (
     constant,
     figure_at,
+    if_as_long_as,
     largest,
     largest_metric,
     metric_of,
+    quotient,
     ratio,
     smallest_ratio,
     straightness,
+    sum_of,
     with_rise_of,
 )
 from exchange_simulation.repeats.judging import TOO_NOISY
@@ -67,6 +70,43 @@ def test_a_claim_on_a_network_that_was_not_measured_reads_nothing() -> None:
     record = record_of(amqp={8: 1.0})
 
     assert figure_at("us", size_bytes=8, network="gige")(record).values == {}
+
+
+def test_a_sum_and_a_quotient_are_of_the_repeats_that_measured_both() -> None:
+    record = record_of(tcp={8: 6.0, 32: 3.0})
+    record["rows"][0]["repeats"].append({**record["rows"][0]["repeats"][0], "repeat": 2})
+    large, small = figure_at("us", size_bytes=8), figure_at("us", size_bytes=32)
+
+    assert sum_of(large, small)(record).values == {1: 9.0}
+    assert quotient(large, small)(record).values == {1: 2.0}
+    assert sum_of(large, figure_at("us", size_bytes=99))(record).values == {}
+
+
+def test_a_run_that_is_too_short_for_a_claim_says_why_nothing_can_be_told() -> None:
+    read = if_as_long_as(100.0, figure_at("us", size_bytes=8), "too few large messages came")
+    claim = Claim("", "", ratio("", "part", read, constant(1.0)), at_most=1.0)
+    record = record_of(tcp={8: 6.0})
+
+    (short,) = judge_claims([claim], {"part": {**record, "settings": {"repeats": 1, "duration_s": 10.0}}})
+    long = claim.statistic.read({"part": {**record, "settings": {"repeats": 1, "duration_s": 100.0}}})
+
+    assert (short.outcome, short.why) == (CANNOT_TELL, "too few large messages came")
+    assert long.values == {1: 6.0}
+
+
+def test_a_metric_is_that_of_the_transport_which_a_claim_names() -> None:
+    arms = [
+        {
+            "settings": {"orders_per_s": 8000.0, "nagle": [], "transport": transport},
+            "metrics": {"us": {"by_repeat": {"1": us}}},
+            "runs": [],
+        }
+        for transport, us in (("amqp", 9.0), ("zeromq", 2.0))
+    ]
+    record = {"repeats": 1, "arms": arms}
+
+    assert metric_of("us", 8000.0, nagle=False)(record).values == {1: 9.0}
+    assert metric_of("us", 8000.0, nagle=False, transport="zeromq")(record).values == {1: 2.0}
 
 
 def test_the_smallest_ratio_is_that_of_the_cells_where_two_ways_are_closest() -> None:

@@ -1,0 +1,90 @@
+"""A part of a paper that searches the rate beyond which the exchange fails."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from exchange.json_records import Record
+from exchange.record_kinds import CapacityRecord
+from exchange_simulation.experiments.capacity.capacity import PROBE_OVERHEAD_S, measured_capacity
+from exchange_simulation.experiments.capacity.exchange_rates import ExchangeRates, objective_of
+from exchange_simulation.experiments.capacity.search import SearchSettings
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.record.reading import read_record
+from exchange_simulation.launching.typed_settings import run_settings
+from exchange_simulation.papers.beside_ours import BesideOurs
+from exchange_simulation.papers.paper import PAPERS_OWN, Axes, PaperPart
+from exchange_simulation.reports.capacity.page import FILE, capacity_figures
+from exchange_simulation.reports.capacity.table import headline
+from exchange_simulation.reports.drawing.figures import Drawing, drawings, write_figures
+
+
+@dataclass(frozen=True, kw_only=True)
+class CapacityPart(PaperPart):
+    """A search for the highest rate at which the exchange loses nothing and keeps the rate, on loopback."""
+
+    transport: str
+    policy: str
+    papers_rate: str
+    """The rate beyond which the paper's exchange failed."""
+    full_search: SearchSettings
+    quick_search: SearchSettings
+    objective: str = "loss = 0"
+
+    def command(self, *, quick: bool, axes: Axes = PAPERS_OWN) -> str:  # noqa: ARG002
+        search = self._search(quick)
+        objective = shlex.quote(self.objective)
+        return (
+            f"exchange capacity --transport {self.transport} --policy {self.policy} --slo {objective} "
+            f"--from {search.start_per_s:g} --seconds {search.seconds:g} --probes {search.most_probes}"
+        )
+
+    def _search(self, quick: bool) -> SearchSettings:
+        return self.quick_search if quick else self.full_search
+
+    def expected_s(self, *, quick: bool, axes: Axes = PAPERS_OWN) -> float:  # noqa: ARG002
+        search = self._search(quick)
+        return search.most_probes * (search.seconds + search.pause_s + PROBE_OVERHEAD_S)
+
+    def measure(self, parent: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> Record:  # noqa: ARG002
+        folder = parent / self.name
+        measured_capacity(self.load(quick=quick), self._search(quick), folder)
+        return self.read(folder)
+
+    def load(self, *, quick: bool) -> ExchangeRates:
+        """The load of `command`."""
+        search = self._search(quick)
+        settings = run_settings(
+            transport=self.transport,
+            policy=self.policy,
+            orders_per_s=search.start_per_s,
+            orders=None,
+            duration_s=search.seconds,
+        )
+        return ExchangeRates(settings, objective_of(self.objective), search)
+
+    def can_go_on(self, folder: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> bool:  # noqa: ARG002
+        """A search that was interrupted is made again from its beginning."""
+        return False
+
+    def go_on(self, folder: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> Record:  # noqa: ARG002
+        raise UserError(f"{folder} was interrupted: a search is made again from its beginning")
+
+    def read(self, folder: Path) -> Record:
+        record = read_record(folder / FILE, CapacityRecord)
+        return {**record, "caveats": record["flags"]}
+
+    @property
+    def page(self) -> str:
+        return "capacity.html"
+
+    def drawings(self, record: Record) -> list[Drawing]:
+        return drawings(capacity_figures(record))
+
+    def write_figures(self, folder: Path, record: Record) -> None:
+        write_figures(folder, capacity_figures(record))
+
+    def values(self, record: Record) -> list[BesideOurs]:
+        return [BesideOurs("the highest rate with a full set of figures, orders/s", self.papers_rate, headline(record))]
