@@ -150,6 +150,8 @@ class BenchPart(PaperPart):
     """Seconds of one measurement in full, where messages are far more than a benchmark's default; 0 elsewhere."""
     published: Sequence[Published] | None = None
     """What the paper printed, for a benchmark that another paper describes; None for the benchmark's own values."""
+    drawn: Sequence[str] | None = None
+    """Words of the titles of the pictures that the page has; None for all that the paper numbers, if it numbers any."""
     in_words: Mapping[str, str] = field(default_factory=dict)
     """Figures that the page says in words, since no picture of the paper has them: the unit, by figure."""
 
@@ -204,6 +206,8 @@ class BenchPart(PaperPart):
 
     def drawings(self, record: Record) -> list[Drawing]:
         all_drawings = drawings(figures_of(record, with_published=self.published is None))
+        if self.drawn is not None:
+            return [drawing for drawing in all_drawings if any(words in drawing.title for words in self.drawn)]
         named_by_paper = [drawing for drawing in all_drawings if "figure" in drawing.title]
         return named_by_paper or all_drawings
 

@@ -316,7 +316,7 @@ PAPER = Paper(
         ),
         Absent(
             PaperItem("buffer size, latency", "a larger buffer has a higher latency in the worst case, in principle"),
-            "the paper measures none of it; messages of 6 bytes have no room for the times that would tell a worst case",
+            "the paper measures none of it; messages of 6 bytes have no room for the time of a worst case",
         ),
         Absent(
             PaperItem("10 GbE", "latency and throughput over Intel's 10 GbE with I/OAT"),
