@@ -88,7 +88,7 @@ def test_values_of_tables_4_and_5_stand_beside_ours() -> None:
         "reasons": [],
         "left_out": [],
         "status": "complete",
-        "settings": {},
+        "settings": {"topology": [VERTICAL]},
         "host": {},
         "versions": {},
     }
@@ -96,7 +96,7 @@ def test_values_of_tables_4_and_5_stand_beside_ours() -> None:
     page = page_html(record)
 
     assert "<td>order: kB on average (table 4)</td><td>2.34</td><td>2.5</td>" in page
-    assert "<td>vertical, group a: % of messages (table 5)</td><td>14.19</td><td>14.19</td>" in page
+    assert "<td>vertical, group a: % of messages (table 5; its target)</td><td>14.19 (15.00)</td><td>14.19</td>" in page
     assert "horizontal, group a" not in page, "no cell of it was measured"
 
 
