@@ -68,7 +68,7 @@ clean: ## remove .venv, caches and what was built; results stay
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.ready: requirements.lock pyproject.toml
-	@echo "creating .venv from requirements.lock"
+	@echo "creating .venv from requirements.lock: 1.25 GB, which takes a minute or two"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || python3 -m venv .venv
 	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .

@@ -11,7 +11,7 @@ from exchange.instances import MAX_ENGINES, MAX_GATEWAYS, MAX_SUBSCRIBERS
 from exchange_simulation.cli.command import Command
 from exchange_simulation.cli.gate_options import comparison_gate_options
 from exchange_simulation.cli.participant_options import numbers_option
-from exchange_simulation.cli.trial_options import folder_options, make_or_resume, rate_trial_options
+from exchange_simulation.cli.trial_options import folder_options, is_given, make_or_resume, rate_trial_options
 from exchange_simulation.launching.option_types import Cpus, Listed, Rate, Scheme, Seconds
 from exchange_simulation.launching.options import json_option, options_for, session_options
 
@@ -70,8 +70,16 @@ def command(ctx: click.Context, /, **_: Any) -> None:
     from exchange_simulation.experiments.trials.checkouts import is_checkout
     from exchange_simulation.experiments.trials.plan import TrialPlan
     from exchange_simulation.experiments.trials.study import COMPARE
+    from exchange_simulation.gates.baseline_plan import plan_of_baseline
+    from exchange_simulation.gates.baselines import Baseline, baseline_of
 
     def plan_of(given: dict[str, Any]) -> TrialPlan:
+        against = ctx.params["against"]
+        changes_arms = any(is_given(ctx, name) for name in given if name != "repeats")
+        if against is not None and not changes_arms:
+            baseline = baseline_of(Path(ctx.params["results"]), against)
+            if isinstance(baseline, Baseline):
+                return plan_of_baseline(baseline, given["repeats"] if is_given(ctx, "repeats") else None)
         transports = given.pop("transports")
         rates = given.pop("rates")
         repeats = given.pop("repeats")
@@ -79,7 +87,6 @@ def command(ctx: click.Context, /, **_: Any) -> None:
         gateways = given.pop("numbers_of_gateways")
         subscribers = given.pop("numbers_of_subscribers")
         engines = given.pop("numbers_of_engines")
-        against = ctx.params["against"]
         least_transports = 1 if against is not None and is_checkout(Path(against)) else 2
         arms = comparison_arms(
             transports, rates, seconds, given, gateways, subscribers, engines, least_transports=least_transports

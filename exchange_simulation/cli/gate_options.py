@@ -56,8 +56,9 @@ comparison_gate_options = together(
         click.option(
             "--against",
             metavar="NAME|FOLDER",
-            help="Set the figures beside those of a baseline (see exchange results baseline), "
-            "or of the code in another folder, which is measured in turns with this code.",
+            help="Set the figures beside those of a baseline (see exchange results baseline), which is measured again "
+            "as it was unless you give other options; or of the code in another folder, which is measured in turns "
+            "with this code.",
         ),
         click.option(
             "--fail-if-slower",
@@ -134,10 +135,15 @@ class TypedGate:
         return replace(plan, arms=with_twins(plan.arms, baseline))
 
     def for_plan(self, plan: TrialPlan) -> ComparisonGate:
-        """Return the gate of a trial with this plan. UserError for a condition that it cannot judge."""
+        """Return the gate of a trial with this plan. UserError for a condition or a baseline that cannot judge it."""
+        from exchange_simulation.gates.baseline_plan import check_comparable
+        from exchange_simulation.gates.baselines import Baseline
         from exchange_simulation.gates.comparison_gate import ComparisonGate
 
-        return ComparisonGate.of_options(self.fail_if, self.against, self.fail_if_slower, plan.contenders, self.results)
+        gate = ComparisonGate.of_options(self.fail_if, self.against, self.fail_if_slower, plan.contenders, self.results)
+        if isinstance(gate.baseline, Baseline):
+            check_comparable(gate.baseline, plan.arms)
+        return gate
 
     def judged(self, gate: ComparisonGate, folder: Path, record: dict[str, Any], *, to_stderr: bool) -> GateReport:
         """Judge a trial's record, print the outcomes and write the files."""

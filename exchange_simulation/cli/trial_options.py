@@ -180,6 +180,11 @@ def _with_looks(plan: TrialPlan, until_decided: bool, max_repeats: int | None) -
     return plan.with_looks(max_repeats)
 
 
+def is_given(ctx: click.Context, name: str) -> bool:
+    """Return True if the command line, the environment or exchange.toml has the parameter."""
+    return ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
+
+
 def typed_options(ctx: click.Context) -> dict[str, Any]:
     """Return the options that the user typed, by parameter, without defaults."""
     sources = {ParameterSource.COMMANDLINE, ParameterSource.PROMPT}

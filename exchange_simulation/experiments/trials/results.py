@@ -95,7 +95,7 @@ def _arm(arm: Observations, plan: TrialPlan) -> dict[str, Any]:
         figures = _metric(arm, metric, plan.seed)
         if figures:
             metrics[metric.name] = figures
-    return {
+    written: dict[str, Any] = {
         "label": arm.arm.label,
         "contender": arm.arm.contender,
         "block": arm.arm.block,
@@ -110,6 +110,9 @@ def _arm(arm: Observations, plan: TrialPlan) -> dict[str, Any]:
         "set_aside": [_run_with_noise(run) for run in arm.set_aside],
         "metrics": metrics,
     }
+    if arm.arm.checkout is not None:
+        written["checkout"] = str(arm.arm.checkout)
+    return written
 
 
 def _orders_measured(arm: Observations) -> int | None:

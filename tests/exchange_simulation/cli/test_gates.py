@@ -11,8 +11,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exchange_simulation.cli.main import main
+from exchange_simulation.experiments.comparison_arms import comparison_arms
+from exchange_simulation.experiments.trials.checkouts import Checkout, with_twins
+from exchange_simulation.experiments.trials.plan import TrialPlan, plan_as_dict
+from exchange_simulation.experiments.trials.results import results as results_of_trial
+from exchange_simulation.experiments.trials.study import NAGLE
 from exchange_simulation.gates.checks import GATE_MISSED
+from exchange_simulation.launching.files import json_bytes
 from tests.exchange_simulation.cli.results.kept_folders import put_run, put_trial
+from tests.exchange_simulation.experiments.trials.sample_trials import put_all
 
 SHORT_RUN = ("run", "--transport", "memory", "--orders", "2000", "--no-page")
 AT_MAXIMUM = (*SHORT_RUN, "--rate", "max")
@@ -83,6 +90,73 @@ def test_a_run_is_no_baseline(tmp_path: Path) -> None:
     refused = exchange("results", "baseline", "first", "--results", tmp_path)
     assert refused.exit_code == 2
     assert "holds no comparison.json" in refused.stderr
+
+
+ARMS = comparison_arms(["zeromq", "tcp"], [1000.0, 2000.0], 5.0, {"max_price": 2000})
+
+
+def put_baseline(results: Path, plan: TrialPlan) -> None:
+    """Keep a made-up comparison of this plan as the baseline `main`."""
+    trial = results / "measured"
+    trial.mkdir(parents=True)
+    put_all(trial, plan, {contender: [100.0] * plan.repeats for contender in plan.contenders})
+    baseline = results / "baselines" / "main.json"
+    baseline.parent.mkdir()
+    baseline.write_bytes(json_bytes(results_of_trial(trial, plan)))
+
+
+def test_without_options_a_comparison_measures_again_what_its_baseline_measured(tmp_path: Path) -> None:
+    plan = TrialPlan(arms=ARMS, repeats=6, seed=7)
+    put_baseline(tmp_path, plan)
+    planned = exchange("compare", "--against", "main", "--results", tmp_path, "--dry-run", "--json")
+    assert planned.exit_code == 0, planned.output
+    assert orjson.loads(planned.stdout) == orjson.loads(json_bytes(plan_as_dict(plan.with_redo(True))))
+
+
+def test_more_repeats_than_the_baseline_s_can_be_measured(tmp_path: Path) -> None:
+    put_baseline(tmp_path, TrialPlan(arms=ARMS, repeats=6, seed=7))
+    words = ("--against", "main", "--repeats", "20", "--results", tmp_path, "--dry-run", "--json")
+    planned = orjson.loads(exchange("compare", *words).stdout)
+    assert planned["repeats"] == 20
+    assert [arm["contender"] for arm in planned["arms"]] == ["zeromq", "tcp", "zeromq", "tcp"]
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--rates", "4000"), "the baseline has zeromq at 1,000 orders/s, tcp at 1,000 orders/s"),
+        (("--rates", "1000"), "max_price was 2000, and is 999"),
+        (("--rates", "1000", "--seconds", "2", "--max-price", "2000"), "orders was 5000, and is 2000"),
+    ],
+)
+def test_a_comparison_that_cannot_be_held_to_its_baseline_is_refused_before_the_first_run(
+    words: tuple[str, ...], problem: str, tmp_path: Path
+) -> None:
+    put_baseline(tmp_path, TrialPlan(arms=ARMS, repeats=6, seed=7))
+    refused = exchange("compare", "--against", "main", *words, "--results", tmp_path, "--dry-run")
+    assert refused.exit_code == 2
+    assert "nothing of this comparison can be held to the baseline main: " in refused.stderr
+    assert problem in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("plan", "problem"),
+    [
+        (TrialPlan(arms=ARMS, repeats=6, seed=1, study=NAGLE), "was made by exchange nagle"),
+        (
+            TrialPlan(arms=with_twins(ARMS, Checkout(Path("/older"))), repeats=6, seed=1),
+            "was measured by the code in",
+        ),
+    ],
+)
+def test_a_baseline_that_compare_cannot_measure_again_asks_for_the_options(
+    plan: TrialPlan, problem: str, tmp_path: Path
+) -> None:
+    put_baseline(tmp_path, plan)
+    refused = exchange("compare", "--against", "main", "--results", tmp_path, "--dry-run")
+    assert refused.exit_code == 2
+    assert problem in refused.stderr
+    assert "type the options of the comparison yourself" in refused.stderr
 
 
 SAMPLE_LINE = re.compile(r'[a-z_]+\{([a-z_]+="([^"\\\n]|\\.)*",?)*\} [0-9.e+-]+')
