@@ -109,7 +109,7 @@ class LoadShape:
         return sum(segment.seconds or 0.0 for segment in self.segments)
 
     @property
-    def mean_share(self) -> float:
+    def mean(self) -> float:
         """The mean over time of a shape without an open end."""
         return self.amount / self.length_s
 
@@ -176,6 +176,15 @@ class LoadShape:
         ]
         return LoadShape(tuple(segments))
 
+    def scaled(self, factor: float) -> LoadShape:
+        """Return the shape with all rates times `factor`, to nine digits: shares become the rates that were typed."""
+        segments = []
+        for segment in self.segments:
+            first = _to_nine_digits(segment.first * factor)
+            last = _to_nine_digits(segment.last * factor)
+            segments.append(LoadSegment(first, last, segment.seconds))
+        return LoadShape(tuple(segments))
+
     @property
     def text(self) -> str:
         """The shape as `parse` reads it."""
@@ -210,6 +219,10 @@ def _words(segment: LoadSegment) -> str:
     if segment.last != segment.first:
         rates += f"..{_number(segment.last)}"
     return rates if segment.seconds is None else f"{rates}@{_number(segment.seconds)}"
+
+
+def _to_nine_digits(value: float) -> float:
+    return float(f"{value:.9g}")
 
 
 def _number(value: float) -> str:

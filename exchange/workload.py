@@ -119,8 +119,12 @@ class Arrivals:
     def mean_share(self) -> float:
         """Mean share of the rate over the whole run."""
         if self.shape is not None:
-            return self.shape.mean_share
+            return self.shape.mean
         return sum(self.shares) / 2
+
+    def load_at(self, orders_per_s: float) -> LoadShape | None:
+        """Return the rates over time of steps, whose highest share is this rate; None for other arrivals."""
+        return None if self.shape is None else self.shape.scaled(orders_per_s)
 
 
 def is_steady(text: object) -> bool:

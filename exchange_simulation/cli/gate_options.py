@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -94,9 +96,20 @@ class GateFiles:
 def show_gate(report: GateReport, *, to_stderr: bool) -> None:
     """Print a line for each check, then one for each condition of which no check is decided."""
     for check in report.checks:
-        click.echo(printable(check.sentence), err=to_stderr)
+        _print_sentence(check.sentence, to_stderr=to_stderr)
     for note in report.notes_on_undecided:
-        click.echo(printable(note), err=to_stderr)
+        _print_sentence(note, to_stderr=to_stderr)
+
+
+def _print_sentence(sentence: str, *, to_stderr: bool) -> None:
+    """Print a sentence: wrapped between words in a terminal, on one line in a pipe, where programs search for it."""
+    text = printable(sentence)
+    stream = sys.stderr if to_stderr else sys.stdout
+    if stream.isatty():
+        from exchange_simulation.reports.tables import columns
+
+        text = textwrap.fill(text, columns(), break_long_words=False, break_on_hyphens=False)
+    click.echo(text, err=to_stderr)
 
 
 @dataclass(frozen=True)
@@ -151,6 +164,6 @@ class TypedGate:
         show_gate(report, to_stderr=to_stderr)
         if self.against is not None:
             for note in report.notes:
-                click.echo(printable(note), err=to_stderr)
+                _print_sentence(note, to_stderr=to_stderr)
         self.files.write(report)
         return report

@@ -7,7 +7,7 @@ that is. The arms of another checkout are measured in turns with this one's, and
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -102,7 +102,8 @@ def rows_against(baseline: Baseline, record: Record) -> list[BaselineRow]:
         settings = settings_that_differ(earlier, arm)
         for figure in _judged_figures(arm):
             first = side_of(arm, figure.metric, record, figure.kind)
-            second = side_of(earlier, figure.metric, baseline.record, figure.kind)
+            measured_then = side_of(earlier, figure.metric, baseline.record, figure.kind)
+            second = replace(measured_then, name=f"the baseline {baseline.name}")
             why_undecided = why or settings or shortage_of_orders((arm, earlier), figure.label)
             rows.append(_row(figure, arm, first, second, why_undecided))
     return rows

@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from exchange.json_records import Record, section
+from exchange.load_shape import LoadShape
 from exchange.meters import Meter
-from exchange.workload import is_steady
 from exchange_simulation.reports.drawing.canvas import empty_axes, linear_y, time_x
 from exchange_simulation.reports.drawing.chart import (
     Chart,
@@ -24,6 +24,7 @@ from exchange_simulation.reports.drawing.chart import (
 )
 from exchange_simulation.reports.drawing.colours import INK, MUTED, ROLE_COLOURS
 from exchange_simulation.reports.formats.numbers import is_number
+from exchange_simulation.reports.run.offered_load import LoadOfRun
 from exchange_simulation.reports.run.run_folder import (
     RunFolder,
     axis_length_s,
@@ -130,13 +131,27 @@ def _dots(records: list[Record], start_ns: float) -> Line:
 
 
 def _offered(folder: RunFolder) -> dict[str, Line]:
-    """Return the offered rate by its label; of a ramp or a tape, whose rate changes, the mean. Empty if not known."""
-    offered = section(folder.run, "rates").get("offered_orders_per_s")
-    if not is_number(offered):
+    """Return the offered rate by its label; of a ramp or a tape the mean. Empty if it is not known."""
+    offered = LoadOfRun.of_run(folder.run)
+    if offered.mean_per_s is None:
         return {}
-    arrivals = section(folder.run, "settings").get("arrivals", "fixed")
-    label = "offered" if is_steady(arrivals) else "mean offered"
-    return {label: level(offered)}
+    if offered.load is not None:
+        return {"offered": _load_line(offered.load)}
+    label = "offered" if offered.is_steady else "mean offered"
+    return {label: level(offered.mean_per_s)}
+
+
+def _load_line(load: LoadShape) -> Line:
+    """Return the rates of a load over time, with two points for each segment: its start and its end."""
+    times_s = []
+    rates_per_s = []
+    start_s = 0.0
+    for segment in load.segments:
+        end_s = start_s + (segment.seconds or 0.0)
+        times_s += [start_s, end_s]
+        rates_per_s += [segment.first, segment.last]
+        start_s = end_s
+    return Line(np.array(times_s, np.float64), np.array(rates_per_s, np.float64))
 
 
 def cpu(folder: RunFolder) -> Chart | None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from exchange.json_records import Record, section
+from exchange.json_records import Record
 from exchange.measurements import LogBuckets
 from exchange.second_figures import Facts
 from exchange.seconds import is_analysed, is_full, merged
-from exchange.workload import is_steady
-from exchange_simulation.reports.formats.numbers import is_number
+from exchange_simulation.reports.run.offered_load import LoadOfRun
 from exchange_simulation.reports.run.run_folder import RunFolder
 
 Row = dict[str, Any]
@@ -20,7 +19,7 @@ class RunSeconds:
     """The seconds of one run. A row has the columns of Spark's table of seconds, as far as they are known."""
 
     def __init__(self, folder: RunFolder) -> None:
-        self._offered = _offered_orders_per_s(folder.run)
+        self._offered = LoadOfRun.of_run(folder.run)
         self._facts = Facts(folder.run.get("duration_s"))
         spool = folder.spool
         for kind in ("traffic", "process", "throughput"):
@@ -39,7 +38,8 @@ class RunSeconds:
 
     def facts(self, second: int) -> Row:
         """Return counts, rates and cores of a second."""
-        return {"second": second, "offered_orders_per_s": self._offered, **self._facts.row(second)}
+        offered_orders_per_s = self._offered.in_second(second)
+        return {"second": second, "offered_orders_per_s": offered_orders_per_s, **self._facts.row(second)}
 
     def row(self, second: int) -> Row:
         """Return counts, rates, cores, and completion times by clock."""
@@ -94,15 +94,6 @@ class RunSeconds:
             counts.append(sum(payload["count"] for payload in payloads))
         *earlier_counts, last_count = counts
         return not is_full(last_count, [count for count in earlier_counts if count])
-
-
-def _offered_orders_per_s(run: Record) -> float | None:
-    """Return the rate that every second was offered; None if the rate changes, or if there is no schedule."""
-    settings = section(run, "settings")
-    if not is_steady(settings.get("arrivals", "fixed")):
-        return None
-    offered = section(run, "rates").get("offered_orders_per_s", settings.get("orders_per_s"))
-    return offered if is_number(offered) else None
 
 
 def _figures(buckets: LogBuckets) -> Row:

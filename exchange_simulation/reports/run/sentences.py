@@ -19,6 +19,7 @@ from exchange_simulation.reports.formats.settings import setting_text
 from exchange_simulation.reports.formats.times import date_and_time, time_in_words
 from exchange_simulation.reports.run.hosts import host_sentences
 from exchange_simulation.reports.run.market_data import COLUMNS, published_words, subscriber_rows
+from exchange_simulation.reports.run.offered_load import load_in_words, load_over_time
 from exchange_simulation.reports.run.run_folder import is_scheduled, mean_cores
 from transports.base import TransportError
 from transports.registry import caution_of, scheme_of, transport_of
@@ -163,6 +164,9 @@ def _speed(settings: Record) -> str:
         return f", as recorded, speed {settings['speed']:g}"
     if arrivals == "fixed":
         return f" at {rate_text(offered)} orders/s"
+    load = load_over_time(settings)
+    if load is not None:
+        return f" at {load_in_words(load)}"
     return f" at {rate_text(offered)} orders/s ({arrivals})"
 
 

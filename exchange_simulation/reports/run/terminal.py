@@ -20,6 +20,7 @@ from exchange_simulation.reports.formats.few_orders import has_enough_orders, ma
 from exchange_simulation.reports.formats.numbers import ABSENT, number_text, rate_text, whole_number
 from exchange_simulation.reports.run.hosts import host_sentences
 from exchange_simulation.reports.run.market_data import COLUMNS, SubscriberRow, published_words, subscriber_rows
+from exchange_simulation.reports.run.offered_load import load_in_words, load_over_time
 from exchange_simulation.reports.tables import FoldingTable, indented, key_column, plain_table, terminal
 from transports.guarantees import Fate
 
@@ -142,6 +143,9 @@ def _offered(settings: dict[str, Any]) -> str:
         return f"as recorded, speed {settings['speed']:g}"
     if arrivals == "fixed":
         return f"at {rate_text(orders_per_s)} orders/s"
+    load = load_over_time(settings)
+    if load is not None:
+        return f"at {load_in_words(load)}"
     return f"at {rate_text(orders_per_s)} orders/s, {arrivals}"
 
 

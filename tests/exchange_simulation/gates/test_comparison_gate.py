@@ -269,3 +269,13 @@ def test_a_baseline_says_how_weak_it_is(tmp_path: Path) -> None:
     assert "drift of the machine since then is in the ratios and not in their intervals" in report.notes[0]
     assert report.notes[1] == "other versions than the baseline's: python 3.10.1 then, 3.11.7 now"
     assert report.notes[2].startswith("p50 of a at 1,000 orders/s: 1.00 times the baseline's (")
+
+
+def test_a_sentence_on_a_noisy_figure_says_which_side_is_the_baseline(tmp_path: Path) -> None:
+    trial = plan().with_redo(True)
+    for step in trial.steps:
+        put(tmp_path, step, noise=NOISE)
+    record = results(tmp_path, trial)
+    check = against(record, record)[0]
+    assert check.outcome == "undecided"
+    assert "; a / the baseline main was 1" in check.words

@@ -6,6 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
+from exchange_simulation.cli.gate_options import show_gate
 from exchange_simulation.gates.checks import GateCheck, GateReport, GateTable
 from exchange_simulation.gates.junit import write_junit
 from exchange_simulation.gates.markdown import markdown_of
@@ -72,3 +75,19 @@ def test_markdown_has_the_answer_the_conditions_and_the_figures() -> None:
     assert "- the exit code says nothing about 'p99 of tcp over 2x zeromq': none of its checks was decided" in lines
     assert "| 1,000 | 120 |" in lines
     assert lines[-1] == "Folder: `results/first`"
+
+
+LONG = "too noisy to say: others took more than 5% of all processors beside 10 of 10 repeats"
+
+
+@pytest.mark.parametrize(("is_terminal", "lines"), [(True, 3), (False, 1)])
+def test_a_long_sentence_is_wrapped_between_words_in_a_terminal_alone(
+    is_terminal: bool, lines: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal)
+    check = GateCheck(condition="p50", name="p50 of tcp over 2x zeromq", outcome="undecided", words=LONG)
+    show_gate(replace(REPORT, checks=[check], notes=[]), to_stderr=False)
+    shown = capsys.readouterr().out.splitlines()[:lines]
+    assert all(len(line) <= 60 for line in shown) == is_terminal
+    assert " ".join(shown) == check.sentence

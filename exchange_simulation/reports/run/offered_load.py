@@ -1,0 +1,59 @@
+"""The load that a run was offered: in words, and the rate of each second."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from exchange.json_records import Record, section
+from exchange.load_shape import LoadShape
+from exchange.workload import Arrivals, is_steady
+from exchange_simulation.reports.formats.numbers import is_number, rate_text
+
+MOST_SEGMENTS_IN_WORDS = 6
+
+
+def load_over_time(settings: Record) -> LoadShape | None:
+    """Return the rates over time, in orders/s, of a load of steps; None for other loads."""
+    orders_per_s = settings.get("orders_per_s")
+    if not is_number(orders_per_s):
+        return None
+    return Arrivals.parse(settings.get("arrivals", "fixed")).load_at(orders_per_s)
+
+
+def load_in_words(load: LoadShape) -> str:
+    """Return the load as a user types it; of many segments only their number.
+
+    For example: 1000@10s,8000@10s orders/s
+    """
+    if len(load.segments) <= MOST_SEGMENTS_IN_WORDS:
+        return f"{load.typed} orders/s"
+    return f"up to {rate_text(load.highest)} orders/s in {len(load.segments):,} segments"
+
+
+@dataclass(frozen=True)
+class LoadOfRun:
+    """What a run was offered by its schedule."""
+
+    mean_per_s: float | None
+    """The mean rate over the run, of all gateways; None if it is not known, or if there is no schedule."""
+    is_steady: bool
+    """True if the mean rate is the same in every second."""
+    load: LoadShape | None
+    """The rates over time of all gateways; None for other loads than steps."""
+
+    @classmethod
+    def of_run(cls, run: Record) -> LoadOfRun:
+        settings = section(run, "settings")
+        offered = section(run, "rates").get("offered_orders_per_s", settings.get("orders_per_s"))
+        mean_per_s = offered if is_number(offered) else None
+        load = load_over_time(settings)
+        if load is not None and mean_per_s is not None:
+            load = load.scaled(mean_per_s / load.mean)
+        return cls(mean_per_s, is_steady(settings.get("arrivals", "fixed")), load)
+
+    def in_second(self, second: int) -> float | None:
+        """Return the rate that was offered in this second; None if it changes, and is not known by second."""
+        if self.load is not None:
+            end_s = self.load.length_s
+            return self.load.amount_after(min(second + 1.0, end_s)) - self.load.amount_after(min(second, end_s))
+        return self.mean_per_s if self.is_steady else None
