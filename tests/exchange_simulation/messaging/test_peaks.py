@@ -56,6 +56,16 @@ def test_each_way_of_matching_has_its_rate_with_preloaded_messages() -> None:
     assert "amqp, scan: with 1,000 preloaded, 5 % of the rate without" in sentences
 
 
+def test_a_given_rate_has_no_peak() -> None:
+    asked_at_once = row(1, 2, 900)
+    asked_at_once["point"]["rate_per_s"] = "max"
+    at_a_rate = row(1, 2, 400)
+    at_a_rate["point"]["rate_per_s"] = 200.0
+    assert summary_sentences([at_a_rate]) == []
+    assert peaks_by_size([at_a_rate]) == []
+    assert summary_sentences([at_a_rate, asked_at_once]) == summary_sentences([asked_at_once])
+
+
 def test_rows_without_figures_have_no_sentence() -> None:
     assert summary_sentences([{**row(1, 1, 1), "figures": {}}]) == []
 
