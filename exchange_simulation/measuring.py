@@ -53,6 +53,7 @@ from exchange_simulation.outcomes import (
     Comparison,
     FaultMatrix,
     MeasuredOutcome,
+    PaperOutcome,
     Run,
     SimulatedMarket,
 )
@@ -436,6 +437,37 @@ def suite(
         measured = measured_suite(suite_settings_in_words(words), str(results), name)
     outcome = Benchmark(measured.folder, measured.record)
     return _checked(outcome, is_whole=outcome.status == "complete")
+
+
+def paper(
+    paper: str,
+    *,
+    quick: bool = False,
+    networks: Sequence[str] | str = (),
+    transports: Sequence[str] | str = (),
+    results: str | Path = "results",
+    name: str | None = None,
+    on_progress: OnProgress | None = None,
+) -> PaperOutcome:
+    """Measure everything that one paper measures, by its own rules, and test its claims: `paper("amqp", quick=True)`.
+
+    `networks` take the place of the paper's own, `transports` are measured beside its own. NotWhole if a part is
+    missing, or its answers were wrong.
+    """
+    with _called_from_python(on_progress):
+        from exchange_simulation.launching.network.profile import parse
+        from exchange_simulation.papers.catalogue import PAPERS
+        from exchange_simulation.papers.measuring import measure_paper
+        from exchange_simulation.papers.paper import Axes
+
+        if paper not in PAPERS:
+            raise BadOption(f"paper is {paper!r}{nearest(paper, PAPERS)}")
+        over = _listed(click.STRING, networks)
+        for network in over:
+            parse(network)
+        axes = Axes(over, _listed(Scheme(), transports))
+        measured = measure_paper(PAPERS[paper], quick=quick, axes=axes, results=str(results), name=name)
+    return _checked(PaperOutcome(measured.folder, measured.record), is_whole=measured.exit_code == 0)
 
 
 @contextlib.contextmanager

@@ -475,3 +475,25 @@ class SimulatedMarket(MeasuredOutcome):
         settings = self.record["settings"]
         matched = f"{settings['orders']:,} orders of {settings['instruments']:,} instruments"
         return f"{self.status}: {matched}, {self.orders_per_s:,.0f} orders/s"
+
+
+@dataclass(frozen=True, repr=False)
+class PaperOutcome(MeasuredOutcome):
+    """Everything that one paper measures. `rows` are its claims; each part is a folder of its own, see `parts`."""
+
+    @property
+    def parts(self) -> list[Path]:
+        """The folders of the parts that were measured, for `open`."""
+        folders = [self.folder / part["part"] for part in self.record["parts"]]
+        return [folder for folder in folders if folder.is_dir()]
+
+    def _figures(self) -> Iterator[DrawnFigure]:
+        return iter(())
+
+    def rows(self) -> list[Row]:
+        return [flat(claim) for claim in self.record["claims"]]
+
+    def __str__(self) -> str:
+        from exchange_simulation.papers.sentences import headline
+
+        return f"{self.record['paper']}, {self.status}: {headline(dict(self.record))}"

@@ -13,6 +13,7 @@ from exchange.record_kinds import (
     CapacityRecord,
     ComparisonRecord,
     FaultsRecord,
+    PaperRecord,
     RunRecord,
     SimulationRecord,
 )
@@ -23,6 +24,7 @@ from exchange_simulation.outcomes import (
     Comparison,
     FaultMatrix,
     MeasuredOutcome,
+    PaperOutcome,
     Run,
     SimulatedMarket,
 )
@@ -33,6 +35,7 @@ KINDS: dict[str, tuple[type, type[MeasuredOutcome]]] = {
     "faults.json": (FaultsRecord, FaultMatrix),
     "simulation.json": (SimulationRecord, SimulatedMarket),
     "bench.json": (BenchRecord, Benchmark),
+    "paper.json": (PaperRecord, PaperOutcome),
     "run.json": (RunRecord, Run),
 }
 """By the file of a folder's record: the type of its content, and the outcome."""

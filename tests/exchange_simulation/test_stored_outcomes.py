@@ -99,3 +99,9 @@ def test_help_of_bench_and_suite_lists_their_options():
     for parameters in (of_bench, of_suite):
         assert all(parameter.kind is not parameter.VAR_KEYWORD for parameter in parameters.values())
         assert not {"json", "plan"} & set(parameters)
+
+
+def test_a_paper_that_is_not_known_is_a_bad_option(tmp_path: Path) -> None:
+    with pytest.raises(BadOption, match=r"paper is 'amqq': did you mean amqp\?"):
+        exchange_simulation.paper("amqq", results=tmp_path)
+    assert list(tmp_path.iterdir()) == []

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+import exchange_simulation
+from exchange_simulation import NotWhole
 from exchange_simulation.cli.main import main
 from exchange_simulation.experiments.trials.plan import write_plan
 from exchange_simulation.papers import catalogue
@@ -78,6 +80,22 @@ def test_a_part_that_fails_loses_itself_alone(tmp_path: Path) -> None:
     assert "In the short form: one size alone" in page
     assert "small/bench.html" in page
     assert "Nothing is here" in page
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_paper_is_measured_from_python_and_found_again(tmp_path: Path) -> None:
+    sentences: list[str] = []
+    with pytest.raises(NotWhole) as raised:
+        exchange_simulation.paper("tiny", quick=True, results=tmp_path, name="p", on_progress=sentences.append)
+    outcome = raised.value.outcome
+    assert isinstance(outcome, exchange_simulation.PaperOutcome)
+    assert repr(outcome) == f"<PaperOutcome {tmp_path / 'p'}: {outcome}>"
+    assert str(outcome).startswith("tiny, partial: 0 of 1 claims hold here")
+    assert [row["outcome"] for row in outcome.rows()] == [CANNOT_TELL]
+    assert any("broken failed, the others go on" in sentence for sentence in sentences)
+    assert [type(exchange_simulation.open(part)).__name__ for part in outcome.parts] == ["Benchmark"]
+    [listed] = exchange_simulation.list_results(tmp_path)
+    assert repr(listed) == repr(outcome)
 
 
 @pytest.mark.usefixtures("tiny")
