@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import importlib.util
+import os
 import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -103,7 +104,7 @@ class RunningBroker:
 
     url: str
     """The broker's address, without options."""
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Environment variables that clients need in addition to the address, for instance a password."""
     server: BrokerServer | None = None
     """The broker's processes; None if another user or host started them."""
@@ -111,6 +112,8 @@ class RunningBroker:
     """False if only clients in their own network namespaces can connect, and this process cannot."""
     folder: Path | None = None
     """The folder with the broker's files; None if it was started by others."""
+    client_files: Mapping[str, Path] = field(default_factory=dict)
+    """Files of this host that clients read, by the environment variable that names each."""
 
 
 class BrokerProbe(Protocol):
@@ -142,6 +145,10 @@ class Broker(ABC):
     """The schemes for which this host can start a broker; the others need an address."""
     place: str = "host:port"
     """The form of a broker's address, for the user."""
+    client_variables: tuple[str, ...] = ()
+    """Environment variables in which the user gives clients what a broker asks of them, as a password."""
+    client_file_variables: tuple[str, ...] = ()
+    """Environment variables with which the user names files for clients, as the certificate of an authority."""
 
     def with_options(self, options: Mapping[str, str]) -> Self:
         """The same broker, which starts servers with these options."""
@@ -151,6 +158,12 @@ class Broker(ABC):
 
     def check(self, address: Address) -> None:  # noqa: B027
         """BadAddress if a broker's address, as the user gave it, has a mistake; called before anything is started."""
+
+    def of_user(self, url: str) -> RunningBroker:
+        """The user's broker at this address, with what its clients need of our environment."""
+        environment = {name: os.environ[name] for name in self.client_variables if name in os.environ}
+        files = {name: Path(os.environ[name]) for name in self.client_file_variables if os.environ.get(name)}
+        return RunningBroker(url, environment, client_files=files)
 
     def installed(self) -> str:
         """The product, with version or path, that `start` would start. NotInstalled if there is none."""

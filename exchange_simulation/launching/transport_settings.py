@@ -358,6 +358,18 @@ def with_keys(url: str, secure: str | None) -> str:
     return with_option(url, _keys_option(secure))
 
 
+def keys_folder_of(settings: RunSettings) -> str | None:
+    """Return the folder of keys that --secure or the transport's URL names; None without keys."""
+    return settings.secure or options_in(settings.transport).get("keys")
+
+
+def with_other_keys(url: str, keys: str, other: str) -> str:
+    """Return the URL, or any text with URLs, with another folder in place of a folder of keys."""
+    if _keys_option(keys) in url:
+        return url.replace(_keys_option(keys), _keys_option(other))
+    return url.replace(f"keys={keys}", _keys_option(other))  # as the user typed it
+
+
 def _keys_option(folder: str) -> str:
     return f"keys={quoted(folder)}"
 

@@ -93,7 +93,7 @@ class LinkEnd:
     pattern: Pattern = Pattern.PAIR
     keys: tuple[str, ...] = ()
     """For a topic: the publisher's routing key, or the patterns of a subscriber."""
-    environment: Mapping[str, str] = field(default_factory=dict, hash=False)
+    environment: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
     """Variables that this end needs, as the password of its broker; see `RunningBroker`."""
 
 
@@ -190,7 +190,7 @@ class Links:
     """The hosts whose sockets have Nagle's algorithm on."""
     brokers: Sequence[RunningBroker] = ()
     """The brokers that share the cell's links; empty without a private broker."""
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Variables that the ends of the links need."""
 
     def at_broker(self, number: int) -> Links:

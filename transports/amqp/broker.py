@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from transports.amqp.address import PASSWORD, BrokerAddress
+from transports.amqp.address import CA_FILE, PASSWORD, PASSWORD_FILE, BrokerAddress
 from transports.amqp.session import BrokerSession
 from transports.amqp.topology import EXCHANGES, NAMES, LinkSide, queue_length
 from transports.base import Address, TransportError
@@ -27,6 +27,8 @@ PATIENCE_NS = 5_000_000_000
 class RabbitMq(Broker):
     starts = frozenset({"amqp"})
     place = "user@host:port/vhost"
+    client_variables = (PASSWORD,)
+    client_file_variables = (PASSWORD_FILE, CA_FILE)
 
     def check(self, address: Address) -> None:
         BrokerAddress.of(address)

@@ -45,6 +45,7 @@ AUTHORIZATION_S = 60
 
 class Nats(Broker):
     starts = frozenset({"nats"})
+    client_variables = (PASSWORD,)
 
     def check(self, address: Address) -> None:
         server_address(address)

@@ -36,6 +36,7 @@ KEYS_A_LOOK = "1000"
 
 class Redis(Broker):
     starts = frozenset({"redis"})
+    client_variables = (PASSWORD,)
 
     def check(self, address: Address) -> None:
         server_address(address)

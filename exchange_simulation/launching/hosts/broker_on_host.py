@@ -10,7 +10,7 @@ from exchange.settings import RunSettings
 from exchange_simulation.launching.hosts.checks import BROKER
 from exchange_simulation.launching.hosts.host_agents import HostAgent
 from exchange_simulation.launching.hosts.hosts_file import LOOPBACK, HostEntry
-from transports.base import quoted
+from exchange_simulation.launching.transport_settings import with_other_keys
 from transports.declaration import RunningBroker
 
 CONNECT_S = 2.0
@@ -26,7 +26,7 @@ def broker_on_host(agent: HostAgent, entry: HostEntry, settings: RunSettings, ke
     answer = agent.start_broker(_settings_of_broker(settings, listens_on, keys))
     url = url_for_peers(answer["url"], listens_on, entry.address or LOOPBACK)
     if keys is not None and settings.secure is not None:
-        url = url.replace(f"keys={quoted(keys)}", f"keys={quoted(settings.secure)}")
+        url = with_other_keys(url, keys, settings.secure)
     return RunningBroker(url, answer["environment"], is_reachable=_is_reachable(url))
 
 

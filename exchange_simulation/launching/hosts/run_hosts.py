@@ -13,6 +13,7 @@ from exchange.settings import RunSettings
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.hosts.broker_on_host import broker_on_host
 from exchange_simulation.launching.hosts.checks import BROKER, checked_hosts
+from exchange_simulation.launching.hosts.client_files import ClientFiles
 from exchange_simulation.launching.hosts.clock_offset import SAME_CLOCK, ClockOffset
 from exchange_simulation.launching.hosts.host_agents import (
     HostAgent,
@@ -28,7 +29,8 @@ from exchange_simulation.launching.notices import detail, say
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.record.begun import BOOT_ID
 from exchange_simulation.launching.record.machine import host_facts, text_of, versions
-from transports.base import TransportError, quoted
+from exchange_simulation.launching.transport_settings import keys_folder_of, with_other_keys
+from transports.base import TransportError
 from transports.declaration import RunningBroker
 from transports.keys import FILES
 from transports.sockets import reserved_port
@@ -47,9 +49,11 @@ class RunHosts:
         self._file = file
         self._agents = agents
         self._stack = stack
+        self._keys_here: str | None = None
         self._keys: dict[Host, str] = {}
         self._tapes: dict[str, str] = {}
         self._noise: dict[Host, dict[str, Any] | None] = {}
+        self._client_files = ClientFiles(agents)
         self.problems: list[str] = []
         """Sentences about hosts that went while the run was under way."""
 
@@ -79,9 +83,10 @@ class RunHosts:
 
     def _put_files(self, settings: RunSettings, lineup: Lineup) -> None:
         """Copy the keys to each host, and a tape to the hosts of the gateways."""
+        self._keys_here = keys_folder_of(settings)
         for host, agent in self._agents.items():
-            if settings.secure:
-                copies = [agent.put(Path(settings.secure) / name, f"keys/{name}") for name in FILES]
+            if self._keys_here:
+                copies = [agent.put(Path(self._keys_here) / name, f"keys/{name}") for name in FILES]
                 self._keys[host] = str(Path(copies[0]).parent)
         if settings.tape is None:
             return
@@ -156,18 +161,26 @@ class RunHosts:
         """Return the path of the tape's copy on the component's host; None without a copy."""
         return self._tapes.get(component)
 
-    def with_keys_of(self, component: str, words: list[str], secure: str | None) -> list[str]:
+    def with_keys_of(self, component: str, words: list[str]) -> list[str]:
         """Return a component's words with the folder of its host's copy of the keys in place of ours."""
         copied = self._keys.get(self.host_of(component))
-        if copied is None or secure is None:
+        if copied is None or self._keys_here is None:
             return words
         words_on_host = []
         for word in words:
-            if word == secure:
+            if word == self._keys_here:
                 words_on_host.append(copied)
             else:
-                words_on_host.append(word.replace(f"keys={quoted(secure)}", f"keys={quoted(copied)}"))
+                words_on_host.append(with_other_keys(word, self._keys_here, copied))
         return words_on_host
+
+    def put_client_files(self, broker: RunningBroker) -> None:
+        """Copy the files that clients of a user's broker read to each host. UserError."""
+        self._client_files.put(broker.client_files)
+
+    def environment_on_host_of(self, component: str) -> Mapping[str, str]:
+        """Return the environment variables that name copied files on the component's host."""
+        return self._client_files.environment_on(self.host_of(component))
 
     def relay_command(self, component: str) -> list[str] | None:
         """Return the command that starts the component's relay on its host; None for a component of this host."""

@@ -227,9 +227,10 @@ def broker_of_run(settings: RunSettings, brokers: Brokers, number: int = 1) -> R
     options = "&".join(part for part in (query, url_options_of(settings)) if part)
     if place:
         url = with_option(f"{scheme}://{place}", options)
-        if broker is not None:
-            broker.check(Address.parse(url, token=""))
-        return RunningBroker(url)
+        if broker is None:
+            return RunningBroker(url)
+        broker.check(Address.parse(url, token=""))
+        return broker.of_user(url)
     if broker is None or scheme not in broker.starts:
         raise BadAddress(f"{scheme} needs an address: {scheme}://{broker.place if broker else 'host:port'}")
     running = brokers.get(

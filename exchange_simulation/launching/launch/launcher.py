@@ -57,6 +57,8 @@ def launch(
         if brokers_of_run is not None:
             stack.enter_context(brokers_of_run.ends_named())
         places = stack.enter_context(meeting_places(settings, processes.folder, brokers_of_run, network, hosts))
+        if hosts and places.broker:
+            hosts.put_client_files(places.broker)
         secret = "" if places.broker else secrets.token_hex(16)  # a broker admits by a password of its own
         environment = {TOKEN: secret, **places.environment}
         words = component_arguments(folder, settings, places, hosts)
@@ -109,8 +111,9 @@ def _start(
     command = [role, "--launched", *words_of_component]
     log = folder / f"{name}.log"
     relay = hosts.relay_command(component) if hosts else None
-    if relay:
-        processes.start_on_host(name, relay, command, log, environment)
+    if hosts and relay:
+        environment_there = {**environment, **hosts.environment_on_host_of(component)}
+        processes.start_on_host(name, relay, command, log, environment_there)
     else:
         prefix = network.prefix(role) if network else ()
         processes.start(name, command, log, environment, prefix)
@@ -215,7 +218,7 @@ def component_arguments(
             values |= _values_on_host(name, folder.name, values, hosts)
         words[name] = arguments(role_of(name), values)
         if hosts:
-            words[name] = hosts.with_keys_of(name, words[name], settings.secure)
+            words[name] = hosts.with_keys_of(name, words[name])
     return words
 
 

@@ -18,6 +18,7 @@ from exchange.unique import unique
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.hosts.broker_on_host import broker_on_host, url_for_peers
 from exchange_simulation.launching.hosts.checks import BROKER, is_exposed
+from exchange_simulation.launching.hosts.client_files import ClientFiles
 from exchange_simulation.launching.hosts.clock_offset import SAME_CLOCK, ClockOffset, clock_id
 from exchange_simulation.launching.hosts.host_agents import (
     HostAgent,
@@ -42,12 +43,12 @@ from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.record.begun import BOOT_ID
 from exchange_simulation.launching.record.machine import host_facts, text_of, versions
-from exchange_simulation.launching.transport_settings import options_in
+from exchange_simulation.launching.transport_settings import options_in, with_other_keys
 from exchange_simulation.messaging.hosts.role_clocks import RoleClocks
 from exchange_simulation.messaging.hosts.role_host import RoleElsewhere, RoleHost
 from exchange_simulation.messaging.point import Settings
 from exchange_simulation.messaging.roles import CONSUMER, HOSTS, PUBLISHER, Role, RoleResult, kind_of
-from transports.base import Pattern, TransportError, quoted
+from transports.base import Pattern, TransportError
 from transports.declaration import RunningBroker
 from transports.keys import FILES
 from transports.registry import has_broker
@@ -120,6 +121,7 @@ class BenchmarkHosts:
         self._role_hosts: dict[Host, RoleHost] = {}
         self._keys: dict[Host, dict[str, str]] = {}
         """By host: the folders with its copies of the keys, by our folder."""
+        self._client_files = ClientFiles({})
         self._clocks = RoleClocks(dict.fromkeys(HOSTS, SAME_CLOCK), is_one_clock=True)
         """The clocks of the measurement under way."""
 
@@ -146,6 +148,7 @@ class BenchmarkHosts:
         hosts = self._hosts_elsewhere(self._kinds)
         check_versions(hosts, versions()["exchange"], self._processes)
         self._agents = started_agents(hosts, self._processes, stack)
+        self._client_files = ClientFiles(self._agents)
         for number, keys in enumerate(unique(filter(None, map(_keys_of, patterns)))):
             for host, agent in self._agents.items():
                 copies = [agent.put(Path(keys) / name, f"keys-{number}/{name}") for name in FILES]
@@ -177,7 +180,9 @@ class BenchmarkHosts:
         """Return the broker of this number, which ends with the stack or with its agent. UserError, CannotStart."""
         entry = self._entries[BROKER]
         if "://" in settings.transport:
-            return broker_of_run(settings, stack.enter_context(Brokers(self._processes)), number)
+            of_user = broker_of_run(settings, stack.enter_context(Brokers(self._processes)), number)
+            self._client_files.put(of_user.client_files)
+            return of_user
         if entry.host.is_here:
             listens_on = entry.listens_on or LOOPBACK
             brokers = Brokers(self._processes, takes_standing=False, address=listens_on)
@@ -227,21 +232,21 @@ class BenchmarkHosts:
         return [self._on_its_host(role) for role in self._clocks.with_clocks(roles)]
 
     def _on_its_host(self, role: Role) -> Role:
-        """Return the role; it listens where its host's table says, and has the keys of its host."""
+        """Return the role; it listens where its host's table says, and has the keys and files of its host."""
         entry = self._entries[kind_of(role)]
         ends = []
         for end in role.ends:
             url = end.url
             if end.listens and entry.listen is not None:
                 url = url.replace(f"://{entry.address}:", f"://{entry.listen}:", 1)
-            ends.append(replace(end, url=self._with_keys_of(entry.host, url)))
+            environment = {**end.environment, **self._client_files.environment_on(entry.host)}
+            ends.append(replace(end, url=self._with_keys_of(entry.host, url), environment=environment))
         return replace(role, ends=tuple(ends))
 
     def _with_keys_of(self, host: Host, url: str) -> str:
         """Return the URL with the host's copy of the keys in place of our folder."""
         for keys, copy in self._keys.get(host, {}).items():
-            url = url.replace(f"keys={quoted(keys)}", f"keys={quoted(copy)}")
-            url = url.replace(f"keys={keys}", f"keys={quoted(copy)}")
+            url = with_other_keys(url, keys, copy)
         return url
 
     def by_launchers_clock(self, roles: Sequence[Role], results: Mapping[str, RoleResult]) -> dict[str, RoleResult]:

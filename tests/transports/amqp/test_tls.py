@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.broker import is_listening
-from tests.machine import until
-from tests.transports.amqp.certificates import Certificate, make_authority, make_certificate
+from tests.transports.amqp.certificates import make_authority
+from tests.transports.amqp.tls_listener import Secured, tls_listener
 from tests.transports.conftest import TOKEN, carry, deadline_ns, joined, serve_links_until
 from transports.amqp.address import CA_FILE, PASSWORD
 from transports.base import BadAddress, TransportError
@@ -27,41 +24,11 @@ LONG = [bytes([number]) * LARGEST_FRAME for number in range(36)]
 """More frames than the link's buffer takes at once. Each makes many TLS records."""
 
 
-@dataclass(frozen=True)
-class Secured:
-    """A node with a second listener, for TLS."""
-
-    node: Node
-    port: int
-    authority: Certificate
-
-    def url(self, client: str = "compiled", host: str = "127.0.0.1", scheme: str = "amqps") -> str:
-        return f"{scheme}://{self.node.user}@{host}:{self.port}/%2F?client={client}"
-
-
-def start_tls_listener(port: int, authority: Certificate, server: Certificate) -> str:
-    """Return an Erlang expression with which a node listens for TLS."""
-    files = {"cacertfile": authority.certificate, "certfile": server.certificate, "keyfile": server.key}
-    file_options = ", ".join(f'{{{name}, "{path}"}}' for name, path in files.items())
-    options = f"[{file_options}, {{verify, verify_none}}]"
-    place = f'{{"127.0.0.1", {port}}}'
-    return f"application:ensure_all_started(ssl), rabbit_networking:start_ssl_listener({place}, {options}, 2)"
-
-
 @pytest.fixture(scope="module")
 def secured(rabbitmq_node: Node, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     """The node that all tests share. It listens for TLS during these tests."""
-    folder = tmp_path_factory.mktemp("tls")
-    authority = make_authority(folder)
-    with socket.socket() as holder:
-        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        holder.bind(("127.0.0.1", 0))
-        port = holder.getsockname()[1]
-        rabbitmq_node.evaluate(start_tls_listener(port, authority, make_certificate(folder, authority)))
-        until(lambda: is_listening(port), "a TLS listener")
-        yield Secured(rabbitmq_node, port, authority)
-        rabbitmq_node.evaluate(f"rabbit_networking:stop_tcp_listener({{{{127, 0, 0, 1}}, {port}, inet}})")
-        until(lambda: not is_listening(port), "no TLS listener")
+    with tls_listener(rabbitmq_node, tmp_path_factory.mktemp("tls")) as secured:
+        yield secured
 
 
 @pytest.fixture(autouse=True)
