@@ -66,6 +66,7 @@ PARTS = (
                 quick="2 exchanges, so the report's values do not stand beside ours",
             ),
         ),
+        drawn=(),
         in_words=RATES,
         full_s=FULL_S,
         full=FANOUT,
