@@ -8,12 +8,13 @@ import resource
 import socket
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.transports.conftest import TOKEN, connect_while_serving, greet, serve_links_until
+from tests.transports.conftest import TOKEN, connect_while_serving, deadline_ns, greet, serve_links_until
 from transports.base import Link
-from transports.registry import listen
+from transports.registry import connect, listen
 from transports.tcp import door
 
 
@@ -100,6 +101,19 @@ def test_a_stranger_without_a_token_in_time_is_refused(listener: Link, monkeypat
 
         serve_links_until(is_disconnected, listener)
         assert listener.refused == 1
+
+
+def test_a_peer_that_compiles_before_its_tls_handshake_is_over_is_admitted(
+    keys: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with contextlib.closing(listen(f"tcp://127.0.0.1:0?keys={keys}", TOKEN)) as listener:
+        monotonic_ns = time.monotonic_ns
+        with contextlib.closing(connect(listener.url, TOKEN, deadline_ns())) as connector:
+            serve_links_until(lambda: listener.refused == 1, listener)  # it has come, and has not shown the token
+            monkeypatch.setattr(door.time, "monotonic_ns", lambda: monotonic_ns() + 45 * 10**9)
+            listener.wait(0)
+            greet(connector, listener)
+        assert listener.refused == 0
 
 
 def test_300_waiting_strangers_do_not_keep_out_a_peer(listener: Link) -> None:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 MOST_CANDIDATES = 64
 """The most newcomers that are waited for; with more, the oldest one has its last chance."""
-CANDIDATE_NS = 5_000_000_000
-"""The time that a newcomer has to show the token."""
+CANDIDATE_NS = 60_000_000_000
+"""The time that a newcomer has to show the token. Under TLS a component may compile before its handshake is over."""
 DEAF_NS = 10_000_000
 """The time for which the listener is ignored once this process has no descriptor left for a newcomer."""
 
