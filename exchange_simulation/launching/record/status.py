@@ -240,11 +240,19 @@ def _received_of(end_message: Mapping[str, Any]) -> StreamCounts:
 def _reasons_for_saturated(
     outcome: RunOutcome, offered_orders_per_s: float | None, lag_p99_us: Mapping[int, float]
 ) -> Iterator[str]:
-    """Yield the reasons of all pairs that did not keep up with their rate."""
+    """Yield the reasons of all pairs that did not keep up with their rate. A pause of the broker comes first, once."""
     pause = pause_words(outcome.broker)
+    has_pause = False
+    reasons_of_pairs: list[str] = []
     for pair, gateway in outcome.gateways.items():
-        reasons = _reasons_of_pair(gateway, offered_orders_per_s, lag_p99_us.get(pair), pause)
-        yield from _with_pair_number(outcome, pair, reasons)
+        reasons = list(_reasons_of_pair(gateway, offered_orders_per_s, lag_p99_us.get(pair), pause))
+        if pause in reasons:
+            has_pause = True
+            reasons.remove(pause)
+        reasons_of_pairs.extend(_with_pair_number(outcome, pair, iter(reasons)))
+    if has_pause:
+        yield pause
+    yield from reasons_of_pairs
 
 
 def _reasons_of_pair(

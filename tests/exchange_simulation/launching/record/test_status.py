@@ -258,6 +258,13 @@ def test_a_run_has_the_status_of_its_worst_pair_and_names_the_pair() -> None:
     assert [judge(stopped.of_pair(pair), RATE, lags)[0] for pair in (1, 2)] == ["invalid", "partial"]
 
 
+def test_a_pause_of_the_broker_is_told_once_for_all_pairs() -> None:
+    paused = replace(two_pairs(), broker={"slowest_look_s": 4.21})
+    _, [pause, *lags] = judge(paused, RATE, {1: 1_400_000.0, 2: 1_400_000.0})
+    assert pause.startswith("the broker answered a look at its queues after 4.2 s")
+    assert lags == ["pair 1: the gateway's p99 lag is 1,400.0 ms", "pair 2: the gateway's p99 lag is 1,400.0 ms"]
+
+
 def test_a_loss_at_one_of_several_reporters_names_the_reporter() -> None:
     lost = two_pairs(2, gateway_2={"statistics_sent": 7})
     assert judge(lost, RATE, {}) == ("invalid", ["reporter.2: statistics differ: 11 messages sent, 9 announced"])
