@@ -162,8 +162,8 @@ def imported_in_words(imported: ImportedTape, tick: str) -> list[str]:
         f"on it     {counted(imported.orders, 'orders')}, {counted(imported.executions, 'executions')} as ioc orders, "
         f"{counted(imported.cancels, 'cancels')}, {counted(imported.replaces, 'replaces')}",
     ]
-    for what, count in imported.left_out.items():
-        lines.append(f"left out  {count:,} {what}")
+    for messages, count in imported.left_out.items():
+        lines.append(f"left out  {messages}: {count:,}")
     lines.append(f"prices    {imported.lowest_price:,} to {imported.highest_price:,} ticks of {tick} dollars")
     lines.append(f"match it  exchange match {tape} --ids --max-price {imported.highest_price}")
     return lines
