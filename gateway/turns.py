@@ -59,6 +59,38 @@ def orders_in(ahead: OrdersAhead, frames: int) -> int:
 
 
 @inlined
+def newest_sent_id(ahead: OrdersAhead, sent_frames: int) -> int:
+    """Return the id of the last order in the first `sent_frames` frames."""
+    return ahead.first_id - 1 + orders_in(ahead, sent_frames)
+
+
+@inlined
+def may_be_full(answers: Bytes, answer_offsets: Longs, received_frames: int, largest_answer: int) -> bool:
+    """Return whether the memory of answers may have no room for one more frame."""
+    has_no_offset_left = received_frames + 1 == len(answer_offsets)
+    has_no_bytes_left = answer_offsets[received_frames] + largest_answer > len(answers)
+    return has_no_offset_left or has_no_bytes_left
+
+
+@inlined
+def have_slots_for(tables: Tables, ahead: OrdersAhead, first_frame: int, end_frame: int) -> bool:
+    """Return whether the tables have a free slot for each order of the frames from `first_frame` to before the end."""
+    orders_before = orders_in(ahead, first_frame)
+    orders = orders_in(ahead, end_frame) - orders_before
+    return have_free_slots(tables, ahead.first_id + orders_before, orders)
+
+
+@inlined
+def await_answers_to(tables: Tables, ahead: OrdersAhead, first_frame: int, end_frame: int, handed_ns: int) -> int:
+    """Await an answer to each order of the frames from `first_frame` to before the end. Returns how many orders."""
+    orders_before = orders_in(ahead, first_frame)
+    end_order = orders_in(ahead, end_frame)
+    orders = end_order - orders_before
+    await_answers(tables, ahead.first_id + orders_before, orders, handed_ns, ahead.due[orders_before:end_order])
+    return orders
+
+
+@inlined
 def frames_that_may_go(ahead: OrdersAhead, sent_frames: int, unanswered: int, now_ns: int) -> int:
     """Return the end of the frames after the sent ones that may go: all their orders are due and fit the window."""
     sent_orders = orders_in(ahead, sent_frames)
@@ -141,7 +173,7 @@ def take_turns(  # noqa: PLR0912, PLR0915 - a turn is one compiled call
         if now_ns >= until_ns:  # the received frames count in the next second
             break
         if has_received:
-            newest_id = ahead.first_id - 1 + orders_in(ahead, sent_frames)
+            newest_id = newest_sent_id(ahead, sent_frames)
             recorded_before = recorded_frames
             recorded_frames, newly_answered, samples = record_answers(
                 answers,
@@ -164,25 +196,19 @@ def take_turns(  # noqa: PLR0912, PLR0915 - a turn is one compiled call
                 received_frames = 0
                 recorded_frames = 0
         has_unrecorded = recorded_frames < received_frames
-        has_no_offset_left = received_frames + 1 == len(answer_offsets)
-        has_no_bytes_left = answer_offsets[received_frames] + largest_answer > len(answers)
-        is_full = has_no_offset_left or has_no_bytes_left
+        is_full = may_be_full(answers, answer_offsets, received_frames, largest_answer)
         if has_unrecorded or is_full or samples >= MANY_SAMPLES or link_numbers[NOTICE]:
             break
 
         end_frame = frames_that_may_go(ahead, sent_frames, unanswered, now_ns)
         if end_frame > sent_frames:
-            sent_orders = orders_in(ahead, sent_frames)
-            first_id = ahead.first_id + sent_orders
-            if not have_free_slots(tables, first_id, orders_in(ahead, end_frame) - sent_orders):
+            if not have_slots_for(tables, ahead, sent_frames, end_frame):
                 is_stuck = True
                 break
             handed_ns = monotonic_ns(timespec)
             taken_end = send(link_numbers, link_memory, ahead.buffer, ahead.offsets, sent_frames, end_frame)
             if taken_end > sent_frames:
-                end_order = orders_in(ahead, taken_end)
-                taken_orders = end_order - sent_orders
-                await_answers(tables, first_id, taken_orders, handed_ns, ahead.due[sent_orders:end_order])
+                taken_orders = await_answers_to(tables, ahead, sent_frames, taken_end, handed_ns)
                 if first_handed_ns == 0:
                     first_handed_ns = handed_ns
                 if unanswered == 0:  # the engine owed nothing, so its silence counts from here

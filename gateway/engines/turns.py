@@ -14,7 +14,7 @@ from exchange import checksum, log_buckets, measurements, messages
 from exchange.checksum import STATE_BYTES, State, hash_into
 from exchange.compiled import bytes_at, cached_kernel
 from gateway import completion, offering, turns
-from gateway.completion import Rules, Tables, await_answers, have_free_slots, record_answers
+from gateway.completion import Rules, Tables, record_answers
 from gateway.engines.intake import DividedIntake
 from gateway.engines.offering import DividedOffering
 from gateway.engines.sessions import EngineLinks
@@ -23,8 +23,11 @@ from gateway.turns import (
     MANY_SAMPLES,
     GatewayTurns,
     GatewayTurnsTaken,
+    await_answers_to,
     frames_that_may_go,
-    orders_in,
+    have_slots_for,
+    may_be_full,
+    newest_sent_id,
     wake_time_ns,
 )
 from transports import lending, lent_table
@@ -107,7 +110,7 @@ def take_divided_turns(  # noqa: PLR0912, PLR0915 - a turn is one compiled call
             engine_of_rest = engine
             if now_ns >= until_ns:  # the received frames count in the next second
                 break
-            newest_id = ahead.first_id - 1 + orders_in(ahead, sent_frames)
+            newest_id = newest_sent_id(ahead, sent_frames)
             recorded_before = recorded_frames
             recorded_frames, newly_answered, samples = record_answers(
                 answers,
@@ -137,9 +140,7 @@ def take_divided_turns(  # noqa: PLR0912, PLR0915 - a turn is one compiled call
             if forgets_answers:
                 received_frames = 0
                 recorded_frames = 0
-            has_no_offset_left = received_frames + 1 == len(answer_offsets)
-            has_no_bytes_left = answer_offsets[received_frames] + largest_answer > len(answers)
-            if has_no_offset_left or has_no_bytes_left:
+            if may_be_full(answers, answer_offsets, received_frames, largest_answer):
                 is_over = True
                 break
         if now_ns >= until_ns or is_over or samples >= MANY_SAMPLES or has_notice:
@@ -147,9 +148,7 @@ def take_divided_turns(  # noqa: PLR0912, PLR0915 - a turn is one compiled call
 
         end_frame = frames_that_may_go(ahead, sent_frames, unanswered, now_ns)
         if end_frame > sent_frames:
-            sent_orders = orders_in(ahead, sent_frames)
-            first_id = ahead.first_id + sent_orders
-            if not have_free_slots(tables, first_id, orders_in(ahead, end_frame) - sent_orders):
+            if not have_slots_for(tables, ahead, sent_frames, end_frame):
                 is_stuck = True
                 break
             handed_ns = monotonic_ns(timespec)
@@ -170,9 +169,7 @@ def take_divided_turns(  # noqa: PLR0912, PLR0915 - a turn is one compiled call
                 rows[engine, HAS_MOVED] = 1
                 rows[engine, MAY_HAVE_SENT] = 1  # the send may have consumed the event of an answer
             if taken_end > sent_frames:
-                end_order = orders_in(ahead, taken_end)
-                taken_orders = end_order - sent_orders
-                await_answers(tables, first_id, taken_orders, handed_ns, ahead.due[sent_orders:end_order])
+                taken_orders = await_answers_to(tables, ahead, sent_frames, taken_end, handed_ns)
                 if first_handed_ns == 0:
                     first_handed_ns = handed_ns
                 if unanswered == 0:  # the engines owed nothing, so their silence counts from here
