@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from exchange.json_records import Record, section
@@ -40,6 +41,8 @@ class LoadOfRun:
     """True if the mean rate is the same in every second."""
     load: LoadShape | None
     """The rates over time of all gateways; None for other loads than steps."""
+    end_s: float = math.inf
+    """When a steady load ended; infinite if the settings do not say it. Answers to a backlog come later."""
 
     @classmethod
     def of_run(cls, run: Record) -> LoadOfRun:
@@ -49,11 +52,26 @@ class LoadOfRun:
         load = load_over_time(settings)
         if load is not None and mean_per_s is not None:
             load = load.scaled(mean_per_s / load.mean)
-        return cls(mean_per_s, is_steady(settings.get("arrivals", "fixed")), load)
+        return cls(mean_per_s, is_steady(settings.get("arrivals", "fixed")), load, _end_of_steady_load_s(settings))
 
     def in_second(self, second: int) -> float | None:
         """Return the rate that was offered in this second; None if it changes, and is not known by second."""
         if self.load is not None:
             end_s = self.load.length_s
             return self.load.amount_after(min(second + 1.0, end_s)) - self.load.amount_after(min(second, end_s))
-        return self.mean_per_s if self.is_steady else None
+        if not self.is_steady or self.mean_per_s is None:
+            return None
+        return 0.0 if second >= self.end_s else self.mean_per_s
+
+
+def _end_of_steady_load_s(settings: Record) -> float:
+    """Return the time at which a load of one rate ends; infinite if the settings do not say it."""
+    duration_s = settings.get("duration_s")
+    if is_number(duration_s):
+        return float(duration_s)
+    orders = settings.get("orders")
+    orders_per_s = settings.get("orders_per_s")
+    shares_orders = (settings.get("gateways") or 1) > 1
+    if shares_orders or not is_number(orders) or not is_number(orders_per_s):
+        return math.inf
+    return float(orders / orders_per_s)

@@ -53,3 +53,10 @@ def test_the_gateways_of_a_run_are_offered_their_rates_together() -> None:
 def test_a_load_without_steps_has_one_rate_or_none(arrivals: str, rate: float | None) -> None:
     run = {"settings": {"orders_per_s": 500.0, "arrivals": arrivals}, "rates": {"offered_orders_per_s": 500.0}}
     assert LoadOfRun.of_run(run).in_second(3) == rate
+
+
+@pytest.mark.parametrize("end", [{"orders": 10_000}, {"duration_s": 2.5}])
+def test_nothing_is_offered_after_the_end_of_a_steady_load(end: dict[str, float]) -> None:
+    settings = {"orders_per_s": 4000.0, "arrivals": "fixed", **end}
+    offered = LoadOfRun.of_run({"settings": settings, "rates": {"offered_orders_per_s": 4000.0}})
+    assert [offered.in_second(second) for second in range(4)] == [4000, 4000, 4000, 0]
