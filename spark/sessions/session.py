@@ -72,9 +72,8 @@ def open_session(
     spark.sessions.class_archive. Under spark-submit the session is that of the JVM which started this process, and
     spark-submit's master replaces `master`.
     """
-    if SparkContext._active_spark_context is not None:
-        raise SparkUnavailableError("this Python process has a Spark session open already: stop it first")
     if is_submitted():
+        _refuse_second_session()
         with _submitted_session(settings or {}) as submitted:
             yield submitted
         return
@@ -84,6 +83,7 @@ def open_session(
     java = java or find_java()
     archive = session_archive(java)
     address = driver_address(master)
+    _refuse_second_session()  # a master that cannot be used is refused first
     tuning = [*SHORT_LIVED, *_archive_options(archive, write_archive)]
     with ExitStack() as resources:
         kept_folder = resources.enter_context(session_folder())
@@ -131,6 +131,12 @@ def submit_job(master: str, options: Sequence[str], job: Sequence[str]) -> int:
             our_options += ["--conf", f"{name}={value}"]
         environment = spark_environment(java, home, address)
         return submit(folder, home, environment, [*our_options, *options], job, [kept_folder.descriptor])
+
+
+def _refuse_second_session() -> None:
+    """Raise SparkUnavailableError if this process has a session."""
+    if SparkContext._active_spark_context is not None:
+        raise SparkUnavailableError("this Python process has a Spark session open already: stop it first")
 
 
 def _session(conf: SparkConf, gateway: JavaGateway) -> SparkSession:
