@@ -101,9 +101,9 @@ def _caveats(rows: Sequence[Record], rule: RedoRule | None) -> Iterator[str]:
 def _name_of(row: Record, repeat: Record) -> str:
     """The name of a measurement in a sentence.
 
-    For example: repeat 1 of tcp 64 B
+    For example: repeat 1 of tcp 64 B 1000@5s,8000@5s
     """
-    return f"repeat {repeat['repeat']} of {row['words'].replace(',', '')}"
+    return f"repeat {repeat['repeat']} of {row['words'].replace(', ', ' ')}"
 
 
 def _use_of(rule: RedoRule | None, rows: Sequence[Record]) -> Record | None:

@@ -10,8 +10,11 @@ from contextvars import ContextVar
 from typing import IO, Any, cast
 
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.control import Control
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+from rich.segment import ControlType
+from rich.text import Text
 
 from exchange.settings import RunSettings
 from exchange_simulation.launching.launch.watch import OnSecond
@@ -27,7 +30,12 @@ MOST_ANSWERS = 10_000_000
 CALL_EVERY_S = 1.0
 """The time between two calls of a listener, such as `on_progress` of the Python API."""
 
+ONE_LINE_UP = Control((ControlType.CURSOR_UP, 1), ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2))
+"""Moves to the line above, and erases it."""
+
 OnCount = Callable[[int], None]
+_line_above: ContextVar[RenderableType | None] = ContextVar("line_above", default=None)
+"""The line that stands above the bar, such as a trial's bar."""
 _place: ContextVar[str] = ContextVar("place", default="")
 
 
@@ -89,11 +97,27 @@ def _bar(console: Console, work: str, total: int | None, words_after_count: str)
     )
 
     def print_above(sentence: str) -> None:
-        bar.console.print(sentence, markup=False, highlight=False, soft_wrap=True)  # a command in it can be pasted
+        print_sentence_above(bar.console, sentence, _line_above.get())
 
     with bar, printed_by(print_above):
         task = bar.add_task(work, total=total)
         yield lambda count: bar.update(task, completed=count, refresh=True)
+
+
+def print_sentence_above(console: Console, sentence: str, line: RenderableType | None) -> None:
+    """Print a sentence above the line that was printed last; without a line, where the cursor is.
+
+    A long sentence is not broken, so that a command in it can be pasted.
+    """
+    if line is None:
+        console.print(Text(sentence), soft_wrap=True)
+    else:
+        console.print(ONE_LINE_UP, Text(sentence), line, soft_wrap=True)
+
+
+def below(line: RenderableType) -> contextlib.AbstractContextManager[None]:
+    """Return a context in which this line, printed last, stays the line above a bar when sentences are printed."""
+    return holding(_line_above, line)
 
 
 def _lines(work: str, words_after_count: str, verb: str) -> OnCount:

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from rich import progress
 from rich.console import Console
-from rich.control import Control
-from rich.segment import ControlType
 
 from exchange.json_records import Record
 from exchange.settings import RunSettings
@@ -21,15 +19,14 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import write_json
 from exchange_simulation.launching.interrupts import interruption_noted, pause
 from exchange_simulation.launching.launch.brokers import Brokers
-from exchange_simulation.launching.notices import has_listener, say
+from exchange_simulation.launching.notices import has_listener, printed_by, say
 from exchange_simulation.launching.record.noise import why_set_aside
 from exchange_simulation.launching.run import measured_run
 from exchange_simulation.repeats.noise_rule import Redos
-from exchange_simulation.reports.progress import progress_bar
+from exchange_simulation.reports.progress import ONE_LINE_UP, below, print_sentence_above, progress_bar
 from exchange_simulation.reports.run.page import write_page
 from exchange_simulation.reports.run.run_folder import read_run_folder
 
-ONE_LINE_UP = Control((ControlType.CURSOR_UP, 1), ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2))
 Measure = Callable[[Path, RunSettings], Record]
 """Makes a run in a folder and returns run.json's content. UserError if the run cannot start."""
 
@@ -144,14 +141,26 @@ class Progress:
         if is_extra:
             words += ", again"
         self._bar.update(self._task, description=words, total=self._duration_s)
-        if self._is_drawn:
-            self._console.print(self._bar.get_renderable())
         try:
-            yield partial(self._show_end, words)
+            with self._drawn() if self._is_drawn else contextlib.nullcontext():
+                yield partial(self._show_end, words)
         finally:
-            if self._is_drawn:
-                self._console.control(ONE_LINE_UP)
             self._bar.update(self._task, advance=run_s(step.arm.settings))
+
+    @contextlib.contextmanager
+    def _drawn(self) -> Iterator[None]:
+        """Draw the bar, and erase it at the end. Sentences are printed above it."""
+        line = self._bar.get_renderable()
+
+        def print_above(sentence: str) -> None:
+            print_sentence_above(self._console, sentence, line)
+
+        self._console.print(line)
+        try:
+            with below(line), printed_by(print_above):
+                yield
+        finally:
+            self._console.control(ONE_LINE_UP)
 
     def _show_end(self, words: str, record: Record, will_be_repeated: bool) -> None:
         """Print a line about the end of a run, unless a bar is drawn."""

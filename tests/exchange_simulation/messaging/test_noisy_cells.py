@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from exchange_simulation.launching.launch.brokers import Brokers
-from exchange_simulation.messaging import cell_turns
+from exchange_simulation.messaging import cell_turns, measurements
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.cell import Cell
 from exchange_simulation.messaging.cell_turns import measure_in_turns, steps_of
@@ -113,7 +113,7 @@ def test_a_machine_that_is_never_quiet_is_measured_up_to_the_limit(monkeypatch: 
     for row in record["rows"]:
         assert len(row["repeats"]) == 2
         assert len(row["set_aside"]) == 1
-    names = ", ".join(f"repeat 1 of {row['words'].replace(',', '')}" for row in record["rows"][:3])
+    names = ", ".join(f"repeat 1 of {row['words'].replace(', ', ' ')}" for row in record["rows"][:3])
     assert record["caveats"] == [
         "4 measurements set aside for noise: other work or steal took more than 5% of the processors beside each, at "
         f"most 50% ({names}, ...)",
@@ -237,3 +237,8 @@ def test_with_keep_noisy_noise_is_a_banner_and_no_reason_to_be_silent(capsys: py
     printed = " ".join(capsys.readouterr().out.split())
     assert "zeromq carries 4.0 times as much as amqp" in printed
     assert "the machine: others took more than 5% of all processors beside 12 of 12 measurements" in printed
+
+
+def test_a_load_over_time_keeps_its_commas_in_the_name_of_a_measurement() -> None:
+    row = {"words": "tcp, 64 B, 1000@5s,8000@5s"}
+    assert measurements._name_of(row, {"repeat": 1}) == "repeat 1 of tcp 64 B 1000@5s,8000@5s"
