@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exchange.instances import named, spool_file
-from exchange.measurements import BUCKETS, CLOCKS, LogBuckets, bucket_of
+from exchange.measurements import CLOCKS, LogBuckets
 
 Times = npt.NDArray[np.int64]
 Record = dict[str, Any]
@@ -20,6 +20,7 @@ START_WALL_NS = 1_763_700_000_123_456_789
 START_MONOTONIC_NS = 5_000_000_000
 METERS = (1, 2, 3, 4)
 CORES = {"gateway": 0.75, "engine": 0.5}
+SESSION = {"version": "0.1.0", "policy": "price-time", "packing": 1, "max_price": 999}
 
 
 def completion_times_ns(random: np.random.Generator, orders: int) -> Times:
@@ -29,14 +30,8 @@ def completion_times_ns(random: np.random.Generator, orders: int) -> Times:
     return np.where(delayed, 40e6 + random.normal(0, 3e6, orders), fast).astype(np.int64)
 
 
-def buckets_of(times_ns: Times) -> LogBuckets:
-    counts = np.bincount(bucket_of(times_ns), minlength=BUCKETS)
-    return LogBuckets(counts, int(times_ns.sum()), int(times_ns.min()), int(times_ns.max()))
-
-
 def completion_payload(second: int, clock: str, times_ns: Times, last_order: bool = False) -> dict[str, Any]:
-    sparse = {name: np.asarray(value).tolist() for name, value in buckets_of(times_ns).sparse().items()}
-    return {"second": second, "clock": clock, "last_order": last_order, **sparse}
+    return {"second": second, "clock": clock, "last_order": last_order, **LogBuckets.of(times_ns).as_lists()}
 
 
 def record(kind: str, payload: dict[str, Any], source: str = "gateway", at_s: float = 0.0) -> Record:
@@ -73,8 +68,8 @@ class MadeUpRun:
         """Add a record of this pair's component."""
         self.records.append(record(kind, payload, named(role, self.pair), at_s))
 
-    def whole(self, clock: str) -> Times:
-        """Return the times of all seconds."""
+    def times_of_whole_seconds(self, clock: str) -> Times:
+        """Return the completion times of all orders except the last one, ns."""
         return np.concatenate([self.times_ns[clock, second] for second in range(self.seconds)])
 
     def write(self, folder: Path, *extra_lines: str, **settings: Any) -> Path:
@@ -106,8 +101,8 @@ class MadeUpRun:
             self.times_ns[clock, second] = times_ns
             self._add("completion", completion_payload(second, clock, times_ns), "gateway", second + 1.001)
         for meter in METERS:
-            for half in (0.25, 0.75):
-                self._add("throughput", reading(meter, second, half), source_of(meter), second + half)
+            for in_second_s in (0.25, 0.75):
+                self._add("throughput", reading(meter, second, in_second_s), source_of(meter), second + in_second_s)
         self._add_counts(second, second + 1.001, self.orders_per_s)
 
     def _add_last_order(self) -> None:
@@ -138,12 +133,12 @@ class MadeUpRun:
         return {**head, "settings": {**defaults, **settings}, "rates": rates}
 
 
-SESSION = {"version": "0.1.0", "policy": "price-time", "packing": 1, "max_price": 999}
+def reading(meter: int, second: int, in_second_s: float) -> dict[str, Any]:
+    """Return the payload of a meter's reading, taken `in_second_s` after the second began.
 
-
-def reading(meter: int, second: int, half: float) -> dict[str, Any]:
-    """Return the payload of a meter's reading, whose rate tells meter, second and half of the second apart."""
-    return {"meter": meter, "rate_per_s": int(1000 * meter + 10 * second + 4 * half)}
+    Its rate tells meter, second and quarter of the second apart.
+    """
+    return {"meter": meter, "rate_per_s": int(1000 * meter + 10 * second + 4 * in_second_s)}
 
 
 def source_of(meter: int) -> str:

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spark_runs import buckets_of
 
 from exchange.measurements import LogBuckets
 from exchange.percentiles import PERCENTS
@@ -34,7 +33,7 @@ some_histograms = st.lists(st.tuples(st.sampled_from("ab"), st.integers(-1, 1), 
 
 
 def table(histograms: list[Named]) -> pa.Table:
-    rows = [{"run": run, "second": second, **buckets_of(np.array(ns)).sparse()} for run, second, ns in histograms]
+    rows = [{"run": run, "second": second, **LogBuckets.of(np.array(ns)).sparse()} for run, second, ns in histograms]
     return pa.Table.from_pylist(rows, SCHEMA)
 
 
@@ -46,7 +45,7 @@ def by_name(rows: pa.Table) -> dict[tuple[str, int], dict[str, Any]]:
 def test_rows_with_the_same_names_merge_as_log_buckets_do(histograms: list[Named]) -> None:
     expected: dict[tuple[str, int], LogBuckets] = {}
     for run, second, ns in histograms:
-        expected.setdefault((run, second), LogBuckets()).merge(buckets_of(np.array(ns)))
+        expected.setdefault((run, second), LogBuckets()).merge(LogBuckets.of(np.array(ns)))
     merged = by_name(merged_histograms(table(histograms), NAMES))
     assert merged.keys() == expected.keys()
     for name, row in merged.items():
@@ -59,7 +58,7 @@ def test_figures_of_each_row_are_those_of_its_log_buckets(histograms: list[Named
     rows = figures(table(histograms), NAMES).to_pylist()
     for (run, second, ns), row in zip(histograms, rows, strict=True):
         expected = {"run": run, "second": second, "min_us": min(ns) / 1e3}
-        for name, value in buckets_of(np.array(ns)).figures_us().items():
+        for name, value in LogBuckets.of(np.array(ns)).figures_us().items():
             expected[name if name == "count" else f"{name}_us"] = value
         assert row == expected
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from spark_runs import Times, buckets_of, completion_payload, completion_times_ns, record
+from spark_runs import Times, completion_payload, completion_times_ns, record
 from spark_tables import column, summarized
 
 from exchange.measurements import CLOCKS, LogBuckets
@@ -23,7 +23,7 @@ def test_percentiles_of_run_and_seconds_agree_with_numpy_on_the_raw_times(
     def true_us(times_ns: Times) -> float:
         return float(np.quantile(times_ns, quantile, method="inverted_cdf") / 1e3)
 
-    times_of_run = analysed.made_up.whole(clock)
+    times_of_run = analysed.made_up.times_of_whole_seconds(clock)
     assert analysed.run[column] == pytest.approx(true_us(times_of_run), rel=0.003)
     for second, row in enumerate(analysed.seconds[:-1]):
         times_of_second = analysed.made_up.times_ns[clock, second]
@@ -32,7 +32,7 @@ def test_percentiles_of_run_and_seconds_agree_with_numpy_on_the_raw_times(
 
 @pytest.mark.parametrize("clock", CLOCKS)
 def test_count_mean_min_and_max_are_exact(analysed: Analysed, clock: str) -> None:
-    times_ns = analysed.made_up.whole(clock)
+    times_ns = analysed.made_up.times_of_whole_seconds(clock)
     run = analysed.run
     assert run[f"{clock}_count"] == len(times_ns)
     assert run[f"{clock}_mean_us"] == times_ns.sum() / len(times_ns) / 1e3
@@ -44,7 +44,7 @@ def test_count_mean_min_and_max_are_exact(analysed: Analysed, clock: str) -> Non
 def test_figures_are_those_of_the_log_buckets_themselves(analysed: Analysed, clock: str) -> None:
     merged = LogBuckets()
     for second in range(4):
-        merged.merge(buckets_of(analysed.made_up.times_ns[clock, second]))
+        merged.merge(LogBuckets.of(analysed.made_up.times_ns[clock, second]))
     for name, value in merged.figures_us().items():
         column = name if name == "count" else f"{name}_us"
         assert analysed.run[f"{clock}_{column}"] == pytest.approx(value, rel=1e-14)

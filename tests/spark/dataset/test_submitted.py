@@ -46,7 +46,7 @@ SUMMARY = ("summary", "seconds", "arms", "comparison")
 def test_a_job_submitted_to_a_cluster_gives_the_numbers_of_this_machine(
     dataset: Dataset, recorded: RecordedRuns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Of four JVMs, each lives for seconds: the second compiler alone would double their CPU time.
+    # Four JVMs live for seconds each: the second compiler alone would double their CPU time.
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     shutil.copytree(recorded.results / "tables", tmp_path / "tables")
     first = (tmp_path / "tables" / "summary" / "part-0.parquet").stat().st_ino

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -18,11 +21,23 @@ from transports.rabbitmq import Node, RabbitMqError, private_node
 
 START_A_NODE = """
 import sys, time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from transports.rabbitmq import Node
 print(Node.start(Path(sys.argv[1])).pid, flush=True)
 time.sleep(600)
 """
+
+
+@contextlib.contextmanager
+def running(*words: str | Path, **of_popen: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that is killed at the end of the context, also if the test fails in it."""
+    with subprocess.Popen(words, **of_popen) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def wait_until_gone(processes: list[psutil.Process]) -> None:
@@ -32,7 +47,7 @@ def wait_until_gone(processes: list[psutil.Process]) -> None:
 
 def test_a_node_ends_if_its_starter_is_killed(tmp_path: Path) -> None:
     need_rabbitmq()
-    with subprocess.Popen([sys.executable, "-c", START_A_NODE, tmp_path / "node"], stdout=subprocess.PIPE) as starter:
+    with running(sys.executable, "-c", START_A_NODE, tmp_path / "node", stdout=subprocess.PIPE) as starter:
         assert starter.stdout is not None
         pid = int(starter.stdout.readline())
         processes = family(pid)
@@ -43,7 +58,7 @@ def test_a_node_ends_if_its_starter_is_killed(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_a_node_joins_a_process_group_and_ends_with_the_group(tmp_path: Path) -> None:
     need_rabbitmq()
-    with subprocess.Popen(["sleep", "600"], process_group=0) as leader:
+    with running("sleep", "600", process_group=0) as leader:
         node = Node.start(tmp_path / "node", process_group=leader.pid)
         assert os.getpgid(node.pid) == leader.pid
         processes = family(node.pid)
@@ -77,9 +92,7 @@ def test_a_restarted_node_keeps_folder_and_address_until_stop(tmp_path: Path) ->
 def test_a_restarted_node_ends_if_its_starter_is_killed(tmp_path: Path) -> None:
     need_rabbitmq()
     start_and_restart = START_A_NODE.replace(".pid", ".restart().pid")
-    with subprocess.Popen(
-        [sys.executable, "-c", start_and_restart, tmp_path / "node"], stdout=subprocess.PIPE
-    ) as starter:
+    with running(sys.executable, "-c", start_and_restart, tmp_path / "node", stdout=subprocess.PIPE) as starter:
         assert starter.stdout is not None
         processes = family(int(starter.stdout.readline()))
         starter.kill()
