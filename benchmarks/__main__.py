@@ -59,7 +59,7 @@ def rows_of(names: Iterable[str], repeats: int) -> Iterator[tuple[str, Benchmark
                 yield name, row
         except Exception:  # noqa: BLE001
             traceback.print_exc()
-            yield name, FailedBenchmark("failed: see above", "", "", [], [])
+            yield name, FailedBenchmark(title="failed: see above", against="", unit="", ours=[], reference=[])
 
 
 def table_of(rows: Iterator[tuple[str, BenchmarkRow]]) -> tuple[Table, bool]:

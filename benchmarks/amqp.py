@@ -38,7 +38,7 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
     except RabbitMqMissing as missing:
         print(missing)
         return
-    yield Limit("private RabbitMQ node: start to ready", "", "s", starts_s, [], required=6, hoped_for=4.5)
+    yield Limit(title="private RabbitMQ node: start to ready", unit="s", ours=starts_s, required=6, hoped_for=4.5)
     with node() as broker:
         with_pika = ("--amqp-client", "pika")
 
@@ -54,16 +54,14 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
         records = [paced(broker) for _ in range(repeats)]
         p99_ms = [record["completion_us"]["due"]["p99"] / 1e3 for record in records]
         yield Limit(
-            "completion p99 from due over AMQP at 8,000 orders/s", "", "ms", p99_ms, [], required=2, hoped_for=1
+            title="completion p99 from due over AMQP at 8,000 orders/s", unit="ms", ours=p99_ms, required=2, hoped_for=1
         )
 
         cpu_us = [usage_of(record, "gateway", "cpu_s") * 1e6 / PACED_ORDERS for record in records]
         yield Limit(
-            "gateway's CPU over AMQP at 8,000 orders/s",
-            "",
-            "us an order",
-            cpu_us,
-            [],
+            title="gateway's CPU over AMQP at 8,000 orders/s",
+            unit="us an order",
+            ours=cpu_us,
             required=0.7 * UNCOMPILED_CPU_US_PER_ORDER,
             hoped_for=0.5 * UNCOMPILED_CPU_US_PER_ORDER,
         )

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any, ClassVar
@@ -75,6 +75,9 @@ class Cost(BenchmarkRow):
 class Limit(BenchmarkRow):
     """A figure without a reference, in which less is better; the targets are for the figure itself."""
 
+    against: str = field(default="", kw_only=True)
+    reference: list[float] = field(default_factory=list, kw_only=True)
+
     bound: ClassVar[str] = "<="
 
     @property
@@ -87,6 +90,9 @@ class Limit(BenchmarkRow):
 @dataclass(frozen=True)
 class Floor(BenchmarkRow):
     """A figure without a reference, in which more is better; the targets are for the figure itself."""
+
+    against: str = field(default="", kw_only=True)
+    reference: list[float] = field(default_factory=list, kw_only=True)
 
     @property
     def is_reached(self) -> bool | None:

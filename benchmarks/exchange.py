@@ -123,15 +123,7 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
     records = [run(FOR_MEMORY) for _ in range(min(repeats, FEW))]
     for role in ("engine", "gateway"):
         megabytes = [usage_of(record, role, "max_rss_bytes") / 1e6 for record in records]
-        yield Limit(
-            f"{role}'s memory, 1,000,000 orders",
-            against="",
-            unit="MB",
-            ours=megabytes,
-            reference=[],
-            required=300,
-            hoped_for=200,
-        )
+        yield Limit(title=f"{role}'s memory, 1,000,000 orders", unit="MB", ours=megabytes, required=300, hoped_for=200)
 
 
 def best_place() -> Scheduling:

@@ -230,9 +230,9 @@ def _program(command: list[str], tape: Tape, passes: int) -> Measure:
 
     def best_of_its_passes(_folder: tempfile.TemporaryDirectory[str] = folder) -> float:
         """The default value keeps the temporary folder until this function is gone."""
-        timed = subprocess.run([*command, str(passes), str(orders)], check=True, capture_output=True, text=True)
+        finished = subprocess.run([*command, str(passes), str(orders)], check=True, capture_output=True, text=True)
         rates = []
-        for line in timed.stdout.splitlines():
+        for line in finished.stdout.splitlines():
             matched, _answers, _bytes, seconds = line.split()
             rates.append(int(matched) / float(seconds))
         return max(rates)

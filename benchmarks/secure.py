@@ -64,7 +64,9 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
             yield BenchmarkRow(title, "plain", "orders/s", secure, plain, case.required, case.hoped_for)
             if case.transport == "zeromq":
                 bounds = [bound(record, case.packing) for record in plain_records[1:]]
-                yield BenchmarkRow("  bound by cryptography", "", "of plain", bounds, [])
+                yield BenchmarkRow(
+                    title="  bound by cryptography", against="", unit="of plain", ours=bounds, reference=[]
+                )
 
 
 def orders_per_s(records: list[Record], *words: Any) -> float:

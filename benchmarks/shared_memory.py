@@ -21,7 +21,9 @@ SPINNING = "shm?pace=spin"
 def rows(repeats: int) -> Iterator[BenchmarkRow]:
     """Measure p50 from handing over, and compare the rate flat out with ZeroMQ's."""
     p50s, _ = in_turns(p50_us, None, repeats)
-    yield Limit(f"{SPINNING}, p50 from handing over at {FAST.in_words}", "", "us", p50s, [], required=5, hoped_for=1)
+    yield Limit(
+        title=f"{SPINNING}, p50 from handing over at {FAST.in_words}", unit="us", ours=p50s, required=5, hoped_for=1
+    )
     ours, zeromq = in_turns(partial(orders_per_s, SPINNING), partial(orders_per_s, "zeromq"), repeats)
     yield BenchmarkRow(f"{SPINNING}, flat out", "zeromq", "orders/s", ours, zeromq, required=3, hoped_for=6)
     ours, zeromq = in_turns(partial(orders_per_s, "shm"), partial(orders_per_s, "zeromq"), repeats)

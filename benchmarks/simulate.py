@@ -32,7 +32,7 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
             start_up_s.append(spark_record["rates"]["start_up_s"])
     title = f"simulate, {' '.join(MARKET).replace('--', '')}, {MASTER}"
     yield BenchmarkRow(title, "one process", "orders/s", ours, reference, required=1.2, hoped_for=1.6)
-    yield Limit("its start-up", "", "s", start_up_s, [])
+    yield Limit(title="its start-up", unit="s", ours=start_up_s)
 
 
 def simulate(master: str) -> Record:

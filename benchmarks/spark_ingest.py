@@ -42,19 +42,27 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
         folder = Path(name)
         cost_of(*EXCHANGE, "run", *WITHOUT_TABLES, "--results", name, "--name", "default")
         tables_s = [_tables_s(folder / "default") for _ in rounds]
-        yield Limit("tables of a default run", "", "s", tables_s, [], required=0.5, hoped_for=0.3)
+        yield Limit(title="tables of a default run", unit="s", ours=tables_s, required=0.5, hoped_for=0.3)
         cost_of(*EXCHANGE, "run", *RUN, "--results", name)
         for runs, (required_s, hoped_for_s) in TARGETS_S.items():
             results = _copy_run(folder / "first", folder / str(runs), runs)
             took_s = [_ingest_s(results) for _ in rounds]
-            yield Limit(f"spark ingest of {runs:,} runs", "", "s", took_s, [], required_s, hoped_for_s)
+            yield Limit(
+                title=f"spark ingest of {runs:,} runs",
+                unit="s",
+                ours=took_s,
+                required=required_s,
+                hoped_for=hoped_for_s,
+            )
         results = recorded(folder / "events", EVENT_ORDERS)
         costs = [ingest_events(results, EVENT_ORDERS) for _ in rounds]
     title = f"spark ingest --events of {EVENT_ORDERS:,} orders"
     cpu_s = [cost.cpu_s for cost in costs]
-    yield Limit(f"{title}, CPU", "", "s", cpu_s, [], required=0.25 * EARLIER_CPU_S, hoped_for=0.15 * EARLIER_CPU_S)
+    yield Limit(
+        title=f"{title}, CPU", unit="s", ours=cpu_s, required=0.25 * EARLIER_CPU_S, hoped_for=0.15 * EARLIER_CPU_S
+    )
     largest_mb = [cost.largest_mb for cost in costs]
-    yield Limit(f"{title}, the largest process", "", "MB", largest_mb, [], required=1000.0)
+    yield Limit(title=f"{title}, the largest process", unit="MB", ours=largest_mb, required=1000.0)
 
 
 def _copy_run(run: Path, results: Path, runs: int) -> Path:

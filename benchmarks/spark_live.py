@@ -27,8 +27,8 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
     latencies_of_runs_s = [latencies_s(run_folder) for run_folder in runs(min(repeats, FEW))]
     medians_s = [sorted(latencies)[len(latencies) // 2] for latencies in latencies_of_runs_s]
     slowest_s = [max(latencies) for latencies in latencies_of_runs_s]
-    yield Limit("spool file to live table, median", "", "s", medians_s, [], required=1, hoped_for=0.5)
-    yield Limit("spool file to live table, slowest", "", "s", slowest_s, [])
+    yield Limit(title="spool file to live table, median", unit="s", ours=medians_s, required=1, hoped_for=0.5)
+    yield Limit(title="spool file to live table, slowest", unit="s", ours=slowest_s)
 
 
 def runs(repeats: int) -> Iterator[Path]:

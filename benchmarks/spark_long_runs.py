@@ -65,7 +65,7 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
                 reference.append(answer.cpu_s)
     title = f"summary of {RUNS} runs of {SECONDS} s"
     yield Cost(f"{title}, CPU", "DuckDB", "s", [cost.cpu_s for cost in ours], reference, required=6.0, hoped_for=3.0)
-    yield Limit(f"{title}, the largest process", "", "MB", [cost.largest_mb for cost in ours], [])
+    yield Limit(title=f"{title}, the largest process", unit="MB", ours=[cost.largest_mb for cost in ours])
 
 
 def summary_of(tables: Path) -> PercentilesUs:

@@ -68,8 +68,8 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
         exports = [export(tables, trades) for _ in range(min(repeats, FEW))]
         title = f"sql --parquet of {trades / 1e6:.3g} M trades"
         memory_mb = [largest_mb for largest_mb, _ in exports]
-        yield Limit(f"{title}, the largest process", "", "MB", memory_mb, [], required=1500.0, hoped_for=1000.0)
-        yield Limit(f"{title}, its time", "", "s", [elapsed_s for _, elapsed_s in exports], [])
+        yield Limit(title=f"{title}, the largest process", unit="MB", ours=memory_mb, required=1500.0, hoped_for=1000.0)
+        yield Limit(title=f"{title}, its time", unit="s", ours=[elapsed_s for _, elapsed_s in exports])
         ours, reference = as_of(tables, min(repeats, FEW))
         yield Cost(
             f"trade_quotes of {trades / 1e6:.3g} M trades", "DuckDB", "s", ours, reference, required=10.0, hoped_for=5.0

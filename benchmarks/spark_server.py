@@ -28,8 +28,8 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
         of_its_own_s = [query_s(results) for _ in range(repeats)]
         with warm_server(results):
             warm_s = [query_s(results) for _ in range(repeats)]
-    yield Limit("spark sql with a warm server", "", "s", warm_s, [], required=2.0, hoped_for=1.0)
-    yield Limit("spark sql with a JVM of its own", "", "s", of_its_own_s, [])
+    yield Limit(title="spark sql with a warm server", unit="s", ours=warm_s, required=2.0, hoped_for=1.0)
+    yield Limit(title="spark sql with a JVM of its own", unit="s", ours=of_its_own_s)
 
 
 def query_s(results: Path) -> float:

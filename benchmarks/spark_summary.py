@@ -41,8 +41,8 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
         errors = worst_errors_percent(folder, exact)
     targets = {BUCKETS: {"required": 15.0}}
     for title, seconds in seconds_by_title.items():
-        yield Limit(title, "", "s", seconds, [], **targets.get(title, {}))
-    yield Limit("worst percentile against numpy", "", "%", errors, [], required=0.3, hoped_for=0.3)
+        yield Limit(title=title, unit="s", ours=seconds, **targets.get(title, {}))
+    yield Limit(title="worst percentile against numpy", unit="%", ours=errors, required=0.3, hoped_for=0.3)
 
 
 def _calculations(folder: str) -> dict[str, list[str]]:

@@ -15,9 +15,9 @@ from benchmarks.comparison import EXCHANGE, BenchmarkRow, Limit, in_turns
 def rows(repeats: int) -> Iterator[BenchmarkRow]:
     """Measure both waits, after a round that fills the caches."""
     help_s, _ = in_turns(until_help, None, repeats)
-    yield Limit("exchange --help", "", "s", help_s, [], required=0.4, hoped_for=0.2)
+    yield Limit(title="exchange --help", unit="s", ours=help_s, required=0.4, hoped_for=0.2)
     first_order_s, _ = in_turns(until_first_order, None, repeats)
-    yield Limit("exchange run, to the first order", "", "s", first_order_s, [], required=3, hoped_for=1.5)
+    yield Limit(title="exchange run, to the first order", unit="s", ours=first_order_s, required=3, hoped_for=1.5)
 
 
 def until_help() -> float:

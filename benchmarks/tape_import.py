@@ -46,7 +46,7 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
             write_itch(source, BLOCKS, shares)
             messages = BLOCKS * MESSAGES_A_BLOCK
             speeds = [messages_per_s(source, output, messages) for _ in range(repeats + 1)]
-            yield Floor(title, "", "messages/s", speeds[1:], [], required=3e6, hoped_for=10e6)
+            yield Floor(title=title, unit="messages/s", ours=speeds[1:], required=3e6, hoped_for=10e6)
 
 
 def messages_per_s(source: Path, output: Path, messages: int) -> float:

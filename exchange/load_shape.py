@@ -33,7 +33,10 @@ class LoadSegment:
         return (self.first + self.last) / 2
 
     def amount_after(self, seconds: float) -> float:
-        """What comes in the first `seconds` of the segment; after its end its last rate goes on."""
+        """Return the amount in the first `seconds` of the segment: the rate summed over time.
+
+        After its end, the segment's last rate goes on.
+        """
         if self.seconds is None:
             return self.first * seconds
         inside_s = min(seconds, self.seconds)
@@ -63,7 +66,7 @@ class _PlacedSegment:
     start_s: float
     """The length of all segments before it."""
     amount_before: float
-    """What comes in all segments before it."""
+    """The amount in all segments before it."""
 
 
 @dataclass(frozen=True)
@@ -115,11 +118,11 @@ class LoadShape:
 
     @property
     def amount(self) -> float:
-        """What comes in all segments that have a length."""
+        """The amount in all segments that have a length."""
         return sum(segment.mean * (segment.seconds or 0.0) for segment in self.segments)
 
     def amount_after(self, seconds: float) -> float:
-        """What comes in the first `seconds`; after the end the last rate goes on. Negative before the start."""
+        """Return the amount in the first `seconds`; after the end the last rate goes on. Negative before the start."""
         last_begun = self._placed[0]
         for placed in self._placed:
             if placed.start_s <= seconds:
@@ -149,7 +152,7 @@ class LoadShape:
 
     @property
     def amounts_before(self) -> tuple[float, ...]:
-        """What comes before each segment; of a load, the number of messages that are due before the segment begins."""
+        """The amount before each segment; for a load, the number of messages that are due before the segment begins."""
         return tuple(placed.amount_before for placed in self._placed)
 
     def lasting(self, seconds: float) -> LoadShape:

@@ -45,7 +45,7 @@ class GatewayStreams:
 
     orders: HashedStream
     answers: tuple[HashedStream, ...]
-    """Those of each engine, engine 1 first."""
+    """The answers of each engine, engine 1 first."""
 
 
 @dataclass(kw_only=True)
@@ -136,7 +136,7 @@ class SessionResult:
 
 @dataclass(kw_only=True)
 class MarketResult:
-    """What an engine that several gateways share took and answered, in its own order and with market ids."""
+    """The messages that an engine took from several gateways, and its answers, in its own order and with market ids."""
 
     orders: StreamCounts
     answers: StreamCounts
@@ -164,7 +164,7 @@ class EngineResult:
     market: MarketResult | None = None
     """None for one gateway."""
     market_data: dict[str, Any] | None = None
-    """What it published: messages, checksum, frames_dropped, waited_s, snapshots, ...; None without subscribers."""
+    """Published market data: messages, checksum, frames_dropped, waited_s, snapshots, ...; None without subscribers."""
     statistics_sent: int = 0
     stopped: str | None = None
 
@@ -187,7 +187,7 @@ class SubscriberResult:
     """Messages whose number had come already."""
     snapshots: int
     checksum: str
-    """Of the messages received, in order."""
+    """The checksum of the messages received, in order."""
     engine_said: dict[str, Any] | None
     """The engine's end: sent, sent_checksum; None with several engines."""
     delivery: dict[str, Any] | None

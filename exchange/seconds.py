@@ -66,7 +66,7 @@ def is_full(last: float, others: Sequence[float]) -> bool:
 
 
 class SourceReading(NamedTuple):
-    """What a source read at the end of a second: its clock, and the CPU time that its process has used.
+    """A source's readings at the end of a second: its clock, and the CPU time that its process has used.
 
     Both only grow, unless the source was started again: its new process counts CPU time from 0.
     """

@@ -37,7 +37,7 @@ from exchange_simulation.launching.errors import advice_on_missing
 from exchange_simulation.launching.files import dated_name, new_run_folder, run_name
 from exchange_simulation.launching.hosts.checks import check_hosts
 from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
-from exchange_simulation.launching.notices import heard_by, say
+from exchange_simulation.launching.notices import notices_to, say
 from exchange_simulation.launching.option_table import TABLE
 from exchange_simulation.launching.option_types import USUAL, Count, Listed, Rate, Scheme
 from exchange_simulation.launching.record.record import exit_code
@@ -45,7 +45,7 @@ from exchange_simulation.launching.run import measured_run
 from exchange_simulation.launching.transport_settings import check_transport, check_warm_up
 from exchange_simulation.launching.typed_settings import run_settings
 from exchange_simulation.messaging.benchmarks import benchmark_of, names
-from exchange_simulation.messaging.options import parameters, settings_in_words, suite_settings_in_words
+from exchange_simulation.messaging.options import parameters, settings_from_words, suite_settings_from_words
 from exchange_simulation.messaging.running import measured_benchmark, measured_suite
 from exchange_simulation.outcomes import (
     Benchmark,
@@ -326,7 +326,7 @@ def bench(
         words: list[str] = []
         for option, value in options.items():
             words += _typed(option, value, known)
-        settings, _ = settings_in_words(declared, words)
+        settings, _ = settings_from_words(declared, words)
         measured = measured_benchmark(declared, settings, str(results), name)
     outcome = Benchmark(measured.folder, measured.record)
     return _checked(outcome, is_whole=outcome.status == "complete")
@@ -434,7 +434,7 @@ def suite(
         words: list[str] = []
         for option, value in options.items():
             words += _typed(option, value, known)
-        measured = measured_suite(suite_settings_in_words(words), str(results), name)
+        measured = measured_suite(suite_settings_from_words(words), str(results), name)
     outcome = Benchmark(measured.folder, measured.record)
     return _checked(outcome, is_whole=outcome.status == "complete")
 
@@ -521,7 +521,7 @@ def _called_from_python(on_progress: OnProgress | None) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         raise CannotMeasure("only the main thread can measure: Ctrl-C is handled there; start a process instead")
     try:
-        with heard_by(on_progress or (lambda _: None)):
+        with notices_to(on_progress or (lambda _: None)):
             yield
     except (click.UsageError, BadSetting) as error:
         sentence = error.format_message() if isinstance(error, click.ClickException) else str(error)
@@ -606,8 +606,10 @@ OPTIONS_THAT_VARY: dict[Callable[..., Any], Set[str]] = {
 def _signature_of(function: Callable[..., Any], besides: Set[str]) -> inspect.Signature:
     """Return the function's signature with every option of a run by its name and default, for help() and editors."""
     signature = inspect.signature(function)
-    own = [parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
-    names_of_own = {parameter.name for parameter in own}
+    own_parameters = [
+        parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD
+    ]
+    names_of_own = {parameter.name for parameter in own_parameters}
     options = []
     for option, annotation in RunOptions.__annotations__.items():
         if option in besides or option in names_of_own:
@@ -615,7 +617,7 @@ def _signature_of(function: Callable[..., Any], besides: Set[str]) -> inspect.Si
         default = DECLARED[_field_of(option)].default
         text = annotation.__forward_arg__ if isinstance(annotation, ForwardRef) else annotation
         options.append(inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=text))
-    return signature.replace(parameters=[*own, *options])
+    return signature.replace(parameters=[*own_parameters, *options])
 
 
 for _function, _besides in OPTIONS_THAT_VARY.items():
@@ -630,8 +632,10 @@ def _signature_with(
     An option whose default differs between benchmarks has the default None, which means that of the benchmark.
     """
     signature = inspect.signature(function)
-    own = [parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
-    names_of_own = {parameter.name for parameter in own}
+    own_parameters = [
+        parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD
+    ]
+    names_of_own = {parameter.name for parameter in own_parameters}
     defaults: dict[str, list[Any]] = {}
     for benchmark in benchmarks:
         for parameter in parameters(benchmark):
@@ -645,7 +649,7 @@ def _signature_with(
     for option, values in defaults.items():
         default = values[0] if all(value == values[0] for value in values) else None
         options.append(inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=default, annotation="Any"))
-    return signature.replace(parameters=[*own, *options])
+    return signature.replace(parameters=[*own_parameters, *options])
 
 
 OPTIONS_FOR_TERMINALS = {"json", "plan"}

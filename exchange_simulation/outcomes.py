@@ -405,14 +405,14 @@ class Benchmark(MeasuredOutcome):
 
         For example: `outcome.figure("messages_per_s", "zeromq", size_bytes=64)`.
         """
-        wanted = {"transport": transport, **point}
+        names_of_figure = {"transport": transport, **point}
         cells = []
         for row in self.record["rows"]:
             names_of_cell = {"transport": row["transport"], **row["point"]}
-            if wanted.items() <= names_of_cell.items():
+            if names_of_figure.items() <= names_of_cell.items():
                 cells.append(row)
         if len(cells) != 1:
-            raise LookupError(f"{len(cells)} cells have {wanted}; rows() lists the cells")
+            raise LookupError(f"{len(cells)} cells have {names_of_figure}; rows() lists the cells")
         figures = cells[0]["figures"]
         if name not in figures:
             raise LookupError(f"the cell has no figure {name}; it has {', '.join(figures)}")

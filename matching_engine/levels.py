@@ -1,8 +1,9 @@
 """Price levels by key, so that the same code serves both sides.
 
-An ask's key is its price; a bid's key is `limit - price`, where limit = max price + 1. On either side the lowest key is
-the best price, and an incoming order reaches every opposite key up to the key of its own price. Key `limit` stands for
-"no order": its bit is always set, so every search ends, and its price is what a quote says for an empty side.
+A side is ASK or BID of matching_engine.arena, 0 or 1. An ask's key is its price; a bid's key is `limit - price`, where
+limit = max price + 1. On either side the lowest key is the best price, and an incoming order reaches every opposite key
+up to the key of its own price. Key `limit` stands for "no order": its bit is always set, so every search ends, and its
+price is what a quote says for an empty side.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 
 from exchange.compiled import inlined, trailing_zeros
 from matching_engine.arena import (
+    BID,
     LEVEL_WORDS,
     Book,
     best_of,
@@ -27,7 +29,7 @@ from matching_engine.arena import (
 @inlined
 def key_of(book: Book, side: int, price: int) -> int:
     """Return the key of a price, or the price of a key: the function is its own inverse."""
-    return book.limit - price if side else price
+    return book.limit - price if side == BID else price
 
 
 @inlined
@@ -95,13 +97,21 @@ def _first_word(book: Book, side: int, word: int) -> int:
 
 @inlined
 def first_crossing(book: Book, side: int, reach: int) -> int:
-    """Return the key at which an incoming order trades first on this side; a key beyond `reach` if there is none."""
-    return first_occupied(book, side, reach) if book.exact else best_of(book, side)
+    """Return the key at which an incoming order trades first on this side; a key beyond `reach` if there is none.
+
+    With the policy exact-price the order trades at `reach` only, so the search begins there.
+    """
+    if book.exact:
+        return first_occupied(book, side, reach)
+    return best_of(book, side)
 
 
 @inlined
-def move_best(book: Book, side: int, key: int) -> tuple[int, bool]:
-    """Mark the level of `key` as empty. Returns the next occupied key, and whether the best price moved to it."""
+def remove_level(book: Book, side: int, key: int) -> tuple[int, bool]:
+    """Mark a level as empty, once its last order has left.
+
+    Returns the next occupied key, and whether the best price moved to it.
+    """
     mark_empty(book, side, key)
     following = first_occupied(book, side, key)
     moved = best_of(book, side) == key

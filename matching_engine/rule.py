@@ -39,7 +39,7 @@ from matching_engine.levels import (
     key_of,
     level_of,
     mark_occupied,
-    move_best,
+    remove_level,
     side_and_key_of,
 )
 
@@ -79,7 +79,7 @@ def match(
         before = remaining
         resting, remaining, end = fill_whole(book, answers, end, level, level_price, remaining)
         if resting == level:
-            key, moved = move_best(book, opposite, key)
+            key, moved = remove_level(book, opposite, key)
         elif remaining > 0:
             book.records[resting + VOLUME] -= remaining
             end = write_trade(answers, end, book.records[resting + ID], level_price, remaining)
@@ -157,7 +157,7 @@ def remove(book: Book, order: int) -> bool:
     release(book, order)
     moved = False
     if book.records[level + NEXT] == level:
-        _, moved = move_best(book, side, key)
+        _, moved = remove_level(book, side, key)
     return moved
 
 

@@ -285,7 +285,7 @@ class EngineService(EngineLoop):
             self._meters.turn_samples,
             until_ns=self._next_ns,
         )
-        if taken.heard:
+        if taken.has_received:
             self._heard_ns = time.monotonic_ns()
         self._meters.report_turns(taken.samples)
         self._go_on_after(taken)

@@ -60,7 +60,7 @@ class MatchedTape:
     levels: Longs
     """Price levels that held orders, noted once a batch of messages and at the end."""
     resting_asks: RestingTotal
-    """What rests at the end."""
+    """The orders that rest at the end."""
     resting_bids: RestingTotal
 
 

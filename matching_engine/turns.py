@@ -110,7 +110,7 @@ class EngineTurnsTaken(NamedTuple):
     """Frames of orders that were stored; fewer than `matched` if storing failed."""
     samples: int
     """Rows of `EngineSamples` that were filled."""
-    heard: int
+    has_received: int
     """1 if any frame came."""
     goes_on: int
     """1 if the next turn may be compiled, too; 0 if the loop in Python has to take it."""
@@ -165,12 +165,12 @@ def take_turns(  # noqa: PLR0915 - a turn is one compiled call
     at = 0  # the byte to go on at in the frame after the matched ones, if some of its orders are matched already
     byte = 0  # the end of the answers to these orders
     noted = 0  # filled rows of `samples`
-    heard = 0  # 1 once any frame was received
+    has_received = 0  # 1 once any frame was received
     is_stuck = False  # whether the loop in Python has to go on
     while True:
         received = receive(link_numbers, link_memory, orders, order_ends, matched, largest_order)
         if received > matched:
-            heard = 1
+            has_received = 1
             why, matched, at, answered, byte = handle(
                 orders,
                 order_ends,
@@ -220,7 +220,7 @@ def take_turns(  # noqa: PLR0915 - a turn is one compiled call
         if is_time_up or link_numbers[NOTICE]:
             break
     goes_on = not is_stuck and link_numbers[NOTICE] == 0
-    return received, matched, at, byte, answered, sent, stored, noted, heard, int(goes_on)
+    return received, matched, at, byte, answered, sent, stored, noted, has_received, int(goes_on)
 
 
 def take_lent(

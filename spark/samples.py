@@ -54,8 +54,8 @@ def numbered_seconds(samples: DataFrame, keys: Sequence[str] = (SOURCE,)) -> Dat
     """Return `sample_seconds` of a table, with `second` in place of the window: seconds begin with the first sample of
     each value of `keys`."""
     first_ns = fn.min(_started_ns()).over(Window.partitionBy(*keys))
-    timed = samples.withColumn("since_us", ((fn.col("answered_ns") - first_ns) / 1e3).cast("long"))
-    seconds = sample_seconds(timed, fn.timestamp_micros("since_us"), keys)
+    samples_with_age = samples.withColumn("since_us", ((fn.col("answered_ns") - first_ns) / 1e3).cast("long"))
+    seconds = sample_seconds(samples_with_age, fn.timestamp_micros("since_us"), keys)
     return seconds.select(*keys, fn.unix_seconds("window.start").cast("int").alias("second"), *SAMPLE_FIGURES)
 
 

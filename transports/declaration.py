@@ -266,7 +266,7 @@ class Transport:
     options: Mapping[str, tuple[str, ...] | WholeNumberOption] = field(default_factory=dict)
     """The values that each option of an address takes: numbers, words (the default first), or any value: ()."""
     server_options: frozenset[str] = frozenset()
-    """Those of the options that are switches of a server: only one that is started here takes them."""
+    """The options that are switches of a server: only a server that is started here takes them."""
     run_settings: Mapping[str, str] = field(default_factory=dict)
     """Settings of a run that this transport knows, each with the option that carries it: {"delivery": "delivery"}."""
     over_tcp: frozenset[str] = frozenset()

@@ -35,7 +35,7 @@ class Sync(Enum):
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What becomes of messages that were taken, and that no reader has handled yet."""
+    """The fate of messages that were taken, and that no reader has handled yet."""
 
     peer_dies: Fate
     """Whether the next reader of the same name gets them, if the reader dies."""
@@ -64,9 +64,9 @@ class Guarantee:
 
 
 WITHOUT_SERVER = Guarantee(Fate.LOST, Fate.NO_SERVER)
-"""Of transports without a server: messages are in the two ends and in the kernel between them."""
+"""The guarantee of transports without a server: messages are in the two ends and in the kernel between them."""
 IN_MEMORY = Guarantee(Fate.LOST, Fate.LOST)
-"""Of a server that passes messages on and keeps none."""
+"""The guarantee of a server that passes messages on and keeps none."""
 
 
 def chosen_by_options(declared: Mapping[str, Declared], options: Mapping[str, str]) -> Declared | None:

@@ -1,7 +1,8 @@
-"""The calls that several links lend, in one table, so that one compiled turn can serve all of them.
+"""Where the data of several links is, a row each, so that one compiled turn can serve all of them.
 
-All links are of one transport, so they lend the same functions, and differ in their numbers and their memory. A row
-says where these are; the columns from LINK_COLUMNS on belong to the component whose turns use the table.
+All links are of one transport, so the functions that they lend are the same, and are not in the table. Their numbers
+and their memory differ: a row has the addresses of both. The columns from LINK_COLUMNS on belong to the component whose
+turns use the table.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ NUMBERS_LENGTH = 1
 MEMORY = 2  # the address of the link's memory
 MEMORY_LENGTH = 3
 FIRST_POLLFD = 4  # the first of the link's descriptors among those of all links
-MAY_HAVE_SENT = 5  # whether to receive from the link before the next sleep
+MAY_HAVE_SENT = 5  # 1 if the peer may have sent something, so that this end receives before its next sleep
 LINK_COLUMNS = 6
 
 
@@ -51,7 +52,7 @@ def memory_of(rows: Longs, row: int) -> Any:
 
 
 class LentTable:
-    """Rows of links, and the descriptors of all of them."""
+    """Addresses of links' data, and the descriptors of all links."""
 
     def __init__(self, rows: int, columns: int) -> None:
         self.rows: Longs = np.zeros((rows, columns), np.int64)

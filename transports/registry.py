@@ -74,28 +74,30 @@ def built_in() -> dict[str, Transport]:
 def has_broker(transport: str) -> bool:
     """True if frames of a scheme, or of a URL, go through a broker; False also if no transport serves the scheme."""
     scheme = scheme_of(transport)
-    try:
-        return transport_of(scheme).has_broker(scheme)
-    except (BadAddress, NotInstalled):
-        return False
+    known = _transport_or_none(scheme)
+    return known is not None and known.has_broker(scheme)
 
 
 def caution_of(transport: str) -> str:
     """The sentence that belongs beside figures over a scheme, or a URL; empty if there is none."""
     scheme = scheme_of(transport)
-    try:
-        return transport_of(scheme).caution(scheme)
-    except (BadAddress, NotInstalled):
-        return ""
+    known = _transport_or_none(scheme)
+    return known.caution(scheme) if known else ""
 
 
 def remark_of(transport: str) -> str:
     """The words that stand beside the name of a scheme, or a URL, in pictures and tables; empty if there are none."""
     scheme = scheme_of(transport)
+    known = _transport_or_none(scheme)
+    return known.remarks.get(scheme, "") if known else ""
+
+
+def _transport_or_none(scheme: str) -> Transport | None:
+    """The transport that serves the scheme; None if there is none, or if its module is not installed."""
     try:
-        return transport_of(scheme).remarks.get(scheme, "")
+        return transport_of(scheme)
     except (BadAddress, NotInstalled):
-        return ""
+        return None
 
 
 def scheme_of(transport: str) -> str:

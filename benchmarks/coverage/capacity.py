@@ -160,7 +160,15 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
             is_judged = system in SYSTEMS
             note = f"reach {LOWEST_SHARE:.0f}..{HIGHEST_SHARE:.0f}" if is_judged else "not used for tuning"
             title = f"capacity: {system.name}: {_search_summary(results)}; {note}"
-            yield Coverage(title, "", "% covered", [covered], [], searches=searches, is_judged=is_judged)
+            yield Coverage(
+                title=title,
+                against="",
+                unit="% covered",
+                ours=[covered],
+                reference=[],
+                searches=searches,
+                is_judged=is_judged,
+            )
 
 
 def _search_summary(results: list[SearchResult]) -> str:

@@ -258,7 +258,9 @@ def _one_effect(effect: float) -> Floats:
 def _share(title: str, method: str, hits: list[bool], **bounds: float | None) -> BenchmarkRow:
     """The row for the share of hits, in percent."""
     percent = 100 * float(np.mean(hits))
-    return Share(f"{title}: {method}" if method else title, "", "%", [percent], [], **bounds)
+    return Share(
+        title=f"{title}: {method}" if method else title, against="", unit="%", ours=[percent], reference=[], **bounds
+    )
 
 
 def _intervals_contain(rows: Floats, truth: Floats) -> bool:

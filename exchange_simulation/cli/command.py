@@ -19,7 +19,7 @@ from exchange.settings import DECLARED
 from exchange_simulation.cli.idle_options import CheckedCommand
 from exchange_simulation.cli.standard_output import go_on_without_output
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.notices import heard_by, say, with_details, with_one_line
+from exchange_simulation.launching.notices import notices_to, say, with_details, with_one_line
 from exchange_simulation.launching.toml_file import read_toml
 
 HEADINGS: dict[str, tuple[str, ...]] = {
@@ -89,7 +89,7 @@ CONFIGURED = ("run", "compare", "sweep", "capacity", "nagle", "bench")
 
 def _be_quiet(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
     if is_set:
-        ctx.with_resource(heard_by(lambda _: None))
+        ctx.with_resource(notices_to(lambda _: None))
         ctx.with_resource(with_one_line())
 
 

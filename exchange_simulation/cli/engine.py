@@ -112,7 +112,7 @@ def _connect_to_launcher(service: RecoveringEngine, events: Events) -> None:
     connect, so the engine ends. It listens for that also while it waits for the gateway.
     """
     service.on_refusal = lambda: events.say("refuses")
-    service.while_alone = events.hear
+    service.while_alone = events.take_waiting_line
     events.on_known = lambda end_of_stream: service.finish_for_killed_engine(End(**end_of_stream))
     if events.known:
         events.on_known(events.known)

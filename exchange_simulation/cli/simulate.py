@@ -76,8 +76,8 @@ def command(
     with naming_options():
         simulation = Simulation(**given)
     asked = {"orders": events, "trades": events or trades, "confirmations": events, "quotes": events or quotes}
-    wanted = [table for table, is_asked in asked.items() if is_asked]
-    if tables and not wanted:
+    chosen_tables = [table for table, is_asked in asked.items() if is_asked]
+    if tables and not chosen_tables:
         raise click.UsageError("--tables is a place for events: give --trades, --quotes or --events, too")
     if master == "none" and settings:
         raise click.UsageError("--conf and --packages are Spark's, and --master none is without it")
@@ -88,7 +88,7 @@ def command(
             partitions,
             results,
             name,
-            events=wanted,
+            events=chosen_tables,
             orders_per_s=orders_per_s,
             tables=tables,
             as_json=as_json,

@@ -85,8 +85,8 @@ class Events:
         if self.launched and not self._take_line():
             raise SystemExit(1)
 
-    def hear(self) -> None:
-        """Read the next line that the launcher has written since the start, if there is one."""
+    def take_waiting_line(self) -> None:
+        """Take in the next line that the launcher has written since the start, if there is one."""
         if not self.launched:
             return
         readable, _, _ = select.select([STDIN], [], [], 0)

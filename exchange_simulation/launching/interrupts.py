@@ -194,7 +194,7 @@ def signals_deferred() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def beside(work: Callable[[threading.Event], object]) -> Iterator[None]:
+def in_background(work: Callable[[threading.Event], object]) -> Iterator[None]:
     """Run `work` in a thread. At the end of the context, set the event that `work` gets, and wait for the thread."""
     is_over = threading.Event()
     thread = threading.Thread(target=work, args=(is_over,), daemon=True)

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextvars import copy_context
 
-from exchange_simulation.launching.interrupts import beside
+from exchange_simulation.launching.interrupts import in_background
 from exchange_simulation.launching.notices import say
 
 LONG_WAIT_S = 10.0
@@ -22,7 +22,7 @@ def said_if_long(what: str) -> Iterator[None]:
         if not is_over.wait(LONG_WAIT_S):
             context.run(say, waiting_for(what))
 
-    with beside(wait):
+    with in_background(wait):
         yield
 
 

@@ -68,6 +68,6 @@ def prints_one_line() -> bool:
     return _is_one_line.get()
 
 
-def heard_by(listener: Listener) -> contextlib.AbstractContextManager[None]:
+def notices_to(listener: Listener) -> contextlib.AbstractContextManager[None]:
     """Return a context in which `say` calls the listener, and no progress bar is drawn."""
     return holding(_listener, listener)

@@ -13,7 +13,7 @@ answer, figures, columns, plots, and the paper's values. These files are for ben
 | benchmark.py | BenchmarkDefinition; CapacityScale |
 | point.py, cell.py | by_size and `by_size_and(option)`: points; Cell, Counts |
 | presentation.py, paper.py | Column, Plot; Published |
-| options.py | SIZES, COUNT, `numbers(...)`; any click.Option may be a benchmark's; see `cell.settings` |
+| options.py | SIZES, COUNT, `numbers_option(...)`; any click.Option may be a benchmark's; see `cell.settings` |
 | roles.py | Role, RoleResult; Links makes ends of links: `pair(size)`, `many(size, pattern)`; check_descriptors |
 | flow.py, requests.py | tasks of roles: Publish, Consume, ConsumeShared; Ask, Answer, ThreadedClient, RequestServer |
 | message_load.py, paced.py | the load of a publisher; `--rate`: figures from due, by step, and whether it was kept |

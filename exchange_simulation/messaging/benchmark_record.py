@@ -17,8 +17,8 @@ from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.record.machine import host_facts, now, versions
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import least_duration_s
-from exchange_simulation.messaging.cell_turns import measure_in_turns
-from exchange_simulation.messaging.earlier import TIMES_LONGER, earlier_tries
+from exchange_simulation.messaging.cell_turns import TIMES_LONGER, measure_in_turns
+from exchange_simulation.messaging.earlier import earlier_tries
 from exchange_simulation.messaging.measurements import Measurements
 from exchange_simulation.messaging.point import LOCAL, Settings
 from exchange_simulation.messaging.setup import BenchmarkPlan, check_cells, check_hosts, plan_of
@@ -129,7 +129,7 @@ def _take_over(measurements: Measurements, earlier: Record) -> None:
     measurements.tries = earlier_tries(earlier, measurements.cells)
     measurements.resumed = int(earlier.get("resumed", 0)) + 1
     for place, tries in enumerate(measurements.tries):
-        times_longer = max((int(record.get(TIMES_LONGER, 1)) for record in tries), default=1)
+        times_longer = max((int(attempt.get(TIMES_LONGER, 1)) for attempt in tries), default=1)
         measurements.cells[place] = replace(measurements.cells[place], times_longer=times_longer)
     count = sum(map(len, measurements.tries))
     say(f"{earlier['benchmark']}: goes on, after {counted(count, 'measurements')}")

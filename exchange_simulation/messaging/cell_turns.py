@@ -12,9 +12,8 @@ from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.record.noise import why_set_aside
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell, Figures
-from exchange_simulation.messaging.earlier import TIMES_LONGER
 from exchange_simulation.messaging.measurements import Measurements
-from exchange_simulation.messaging.measuring import COMPLETE, INVALID, PARTIAL, is_timed, measure
+from exchange_simulation.messaging.measuring import COMPLETE, INVALID, LOST_ROLE, is_timed, measure
 from exchange_simulation.messaging.point import NETWORK
 from exchange_simulation.messaging.report import reasons_in_words
 from exchange_simulation.messaging.setups import Setups
@@ -26,6 +25,8 @@ from exchange_simulation.reports.formats.times import duration_in_words
 TOO_SHORT = "too short to be timed: give a "
 LONGER = 4
 """A measurement that was too short to be timed is made again with so many times the messages, or so long a sample."""
+TIMES_LONGER = "times_longer"
+"""The field of a try that says how many times longer than planned it was made, since earlier ones were too short."""
 MOST_TIMES_LONGER = LONGER**4
 """The default number of messages is multiplied by at most this."""
 LONGEST_SAMPLE_S = 10.0
@@ -103,10 +104,10 @@ def measure_in_turns(
             planned += 1
         on_each()
         left_s = (time.monotonic() - began_s) * max(0.0, planned / done - 1)
-        if record["status"] == PARTIAL:
+        if record["status"] == LOST_ROLE:
             left_s = 0.0
         _report_progress(benchmark, cell, step.repeat, record, left_s, is_made_again)
-        if record["status"] == PARTIAL:
+        if record["status"] == LOST_ROLE:
             return f"{cell}: {record['reasons'][0]}"
     return None
 

@@ -9,12 +9,9 @@ from typing import Any
 from exchange.json_records import Record
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell
-from exchange_simulation.messaging.measuring import PARTIAL
+from exchange_simulation.messaging.measuring import LOST_ROLE, PARTIAL
 from exchange_simulation.messaging.options import settings_again
 from exchange_simulation.messaging.point import Settings
-
-TIMES_LONGER = "times_longer"
-"""The field of a try with its cell's `times_longer`."""
 
 
 def can_go_on(record: Mapping[str, Any], benchmark: BenchmarkDefinition, settings: Settings) -> bool:
@@ -32,11 +29,12 @@ def earlier_tries(record: Mapping[str, Any], cells: Sequence[Cell]) -> list[list
     tries_by_cell: dict[str, list[Record]] = {}
     for row in record["rows"]:
         tries = [*row["set_aside"], *row["repeats"]]
-        tries_by_cell[_key(row["transport"], row["point"])] = sorted(tries, key=lambda record: int(record["repeat"]))
-    return [
-        [record for record in tries_by_cell.get(_key(cell.transport, cell.point), []) if record["status"] != PARTIAL]
-        for cell in cells
-    ]
+        tries_by_cell[_key(row["transport"], row["point"])] = sorted(tries, key=lambda attempt: int(attempt["repeat"]))
+    tries_of_cells = []
+    for cell in cells:
+        tries = tries_by_cell.get(_key(cell.transport, cell.point), [])
+        tries_of_cells.append([attempt for attempt in tries if attempt["status"] != LOST_ROLE])
+    return tries_of_cells
 
 
 def _key(transport: str, point: Mapping[str, Any]) -> str:

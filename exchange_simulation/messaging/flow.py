@@ -157,7 +157,10 @@ class OpenLoop:
         self._last_handed_ns = handed_ns
 
     def facts(self) -> dict[str, Any]:
-        """The lags, in all and by step, when the load began, and how long it was and took."""
+        """Return the lags, in all and by step, when the load began, and two durations.
+
+        From the first to the last message, `given_s` is the time between due times, and `taken_s` that between sends.
+        """
         last_message = max(self._source.count, 1)
         given_ns = self._schedule.due_ns(last_message) - self._started_ns
         return {

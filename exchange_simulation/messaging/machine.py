@@ -10,21 +10,23 @@ from itertools import pairwise
 
 import psutil
 
-from exchange_simulation.launching.interrupts import beside
+from exchange_simulation.launching.interrupts import in_background
 
 EVERY_S = 1.0
 """Interval between two readings."""
 Reading = dict[str, float]
 """The time, counters since the machine's start, and levels, as used memory."""
+Figures = dict[str, float]
+"""Rates, shares of all processors, and levels, by the name of the figure."""
 RATES = {
     "interrupts": "interrupts_per_s",
     "switches": "switches_per_s",
     "packets": "packets_per_s",
     "bytes": "bytes_per_s",
 }
-"""Names of figures, by the counter whose increase a second they are."""
+"""By counter, the name of the figure that is its increase a second."""
 SHARES = {"user": "user_percent", "system": "system_percent"}
-"""Names of figures, by the counter of CPU seconds whose share of all processors they are."""
+"""By counter of CPU seconds, the name of the figure that is its share of all processors."""
 
 
 def read(broker_rss_bytes: Callable[[], int]) -> Reading:
@@ -46,11 +48,11 @@ def read(broker_rss_bytes: Callable[[], int]) -> Reading:
     }
 
 
-def between(earlier: Reading, later: Reading) -> Reading:
+def between(earlier: Reading, later: Reading) -> Figures:
     """Rates and shares of the time between two readings, and the levels of the later reading."""
     span_s = later["s"] - earlier["s"]
     processors = psutil.cpu_count() or 1
-    figures: Reading = {}
+    figures: Figures = {}
     for counter, name in RATES.items():
         figures[name] = (later[counter] - earlier[counter]) / span_s
     for counter, name in SHARES.items():
@@ -69,22 +71,22 @@ def read_every_second(broker_rss_bytes: Callable[[], int]) -> Iterator[list[Read
         while not is_over.wait(EVERY_S):
             readings.append(read(broker_rss_bytes))
 
-    with beside(read_until_over):
+    with in_background(read_until_over):
         yield readings
     readings.append(read(broker_rss_bytes))
 
 
-def seconds_of(readings: list[Reading]) -> list[Reading]:
+def seconds_of(readings: list[Reading]) -> list[Figures]:
     """Each second's rates and levels; `second` is the end of the second, counted from the start."""
     start_s = readings[0]["s"]
-    seconds: list[Reading] = []
+    seconds: list[Figures] = []
     for before, now in pairwise(readings):
         if now["s"] > before["s"]:
             seconds.append({"second": now["s"] - start_s, **between(before, now)})
     return seconds
 
 
-def figures_of(readings: list[Reading]) -> Reading:
+def figures_of(readings: list[Reading]) -> Figures:
     """Shares of the processors and interrupts a second, over the whole time."""
     rates = between(readings[0], readings[-1])
     return {name: rates[name] for name in (*SHARES.values(), "interrupts_per_s")}

@@ -32,6 +32,9 @@ from transports.declaration import BrokerServer, ServerUsage
 COMPLETE = "complete"
 INVALID = "invalid"
 PARTIAL = "partial"
+"""The status of a benchmark that was interrupted."""
+LOST_ROLE = "partial"
+"""The status of a try that lost a role or its broker."""
 READY_S = 180.0
 """The longest time that roles may take to be ready."""
 COUNT_EVERY_S = 1.0
@@ -344,7 +347,7 @@ def _judged(
     """The part of a repeat's record that says whether its answer is right, and its figures."""
     series = {"series": seconds_of(machine)} if machine else {}
     if outcome.lost:
-        return {"status": PARTIAL, "reasons": [outcome.lost], "figures": {}, **series}
+        return {"status": LOST_ROLE, "reasons": [outcome.lost], "figures": {}, **series}
     sockets = {**{name: result.sockets for name, result in outcome.results.items()}, "broker": broker_sockets}
     reasons = [*benchmark.judge(cell, outcome.results), *sockets_differ(sockets)]
     figures = {} if reasons else benchmark.figures(cell, outcome.results)

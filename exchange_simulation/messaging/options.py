@@ -11,7 +11,6 @@ import click
 from exchange.load_shape import LoadShape, is_shape
 from exchange.quantities import SIZE_FORMS, bytes_of
 from exchange.settings import MAX_RATE_PER_S
-from exchange.unique import unique
 from exchange_simulation.launching.option_table import NOTATIONS
 from exchange_simulation.launching.option_types import Count, Cpus, Listed, Nagle, Rate, RateOrShape, Scheme, Seconds
 from exchange_simulation.launching.options import (
@@ -68,15 +67,19 @@ def size_of(text: str) -> int:
 def numbers_of(text: str, noun: str, low: int, high: int) -> tuple[int, ...]:
     """Parse whole numbers, from small to large: a list, as 1,2,4,8, or a range, as 1..8. BadParameter."""
     first, dots, last = text.partition("..")
-    words = unique([first, last]) if dots else text.split(",")
+    words = [first, last] if dots else text.split(",")
     if not all(word.strip().isdecimal() for word in words):
         raise click.BadParameter(f"{text!r} is no list of {noun}: give whole numbers, as 1,2,4,8, or 1..8")
-    numbers = _in_order(text, "number", list(map(int, words)))
-    if not low <= numbers[0] <= numbers[-1] <= high:
+    values = [int(word) for word in words]
+    if dots and values[0] > values[1]:
+        raise click.BadParameter(f"{text!r} goes down: give the smaller number first")
+    if not dots:
+        _in_order(text, "number", values)
+    if not low <= values[0] <= values[-1] <= high:
         raise click.BadParameter(f"{text!r}: {noun} are {low:,} to {high:,}")
     if dots:
-        return tuple(range(numbers[0], numbers[-1] + 1))
-    return numbers
+        return tuple(range(values[0], values[1] + 1))
+    return tuple(values)
 
 
 def _in_order(text: str, noun: str, numbers: list[int]) -> tuple[int, ...]:
@@ -110,7 +113,8 @@ class EachOnce(Listed):
         return values
 
 
-def sizes(default: str) -> click.Option:
+def sizes_option(default: str) -> click.Option:
+    """Return the option --sizes."""
     about = "Message sizes: a range that doubles, or a list, as 8,64,1KiB."
     return click.Option(
         ["--sizes"],
@@ -122,7 +126,7 @@ def sizes(default: str) -> click.Option:
     )
 
 
-def numbers(
+def numbers_option(
     option: str,
     *,
     noun: str,
@@ -132,7 +136,7 @@ def numbers(
     help: str,
     least: int = 1,
 ) -> click.Option:
-    """An option that takes whole numbers from `least` to `most`; `noun` names them in errors."""
+    """Return an option that takes whole numbers from `least` to `most`; `noun` names them in errors."""
     parsed = Parsed("numbers", lambda text: numbers_of(text, noun, least, most))
     return click.Option([option], type=parsed, default=default, show_default=True, metavar=metavar, help=help)
 
@@ -174,7 +178,7 @@ SECONDS = click.Option(
     type=Seconds(0.1, 3600),
     help="How long messages are offered at a rate.  [default: 5; 1 with --quick; a load over time: its own length]",
 )
-SIZES = sizes("1B..1MiB")
+SIZES = sizes_option("1B..1MiB")
 COUNT = click.Option(
     ["--count"],
     type=Count(2, 1 << 39),
@@ -258,9 +262,14 @@ def parameters(benchmark: BenchmarkDefinition | None) -> list[click.Parameter]:
             json_option,
         ]
     )
-    shared = click.command()(common(lambda: None)).params
-    shared_options = [option for option in shared if option.name not in options_left_out]
+    shared_options = [option for option in _options_of(common) if option.name not in options_left_out]
     return [transport, *options_of_benchmark, *shared_options]
+
+
+def _options_of(decorator: Callable[[Callable[..., Any]], Callable[..., Any]]) -> list[click.Parameter]:
+    """Return the options that a decorator adds. click gives options to commands only, so a command is made for them."""
+    command = click.command()(decorator(lambda: None))
+    return command.params
 
 
 def settings_of(benchmark: BenchmarkDefinition, typed: Mapping[str, Any]) -> Settings:
@@ -274,7 +283,7 @@ def settings_of(benchmark: BenchmarkDefinition, typed: Mapping[str, Any]) -> Set
     return settings
 
 
-def settings_in_words(benchmark: BenchmarkDefinition, words: Sequence[str]) -> tuple[Settings, set[str]]:
+def settings_from_words(benchmark: BenchmarkDefinition, words: Sequence[str]) -> tuple[Settings, set[str]]:
     """Parse the words after `exchange bench NAME`; returns (settings, names of those that the words give)."""
     command = click.Command(benchmark.name, params=parameters(benchmark))
     with command.make_context(benchmark.name, [*words]) as context:
@@ -282,7 +291,7 @@ def settings_in_words(benchmark: BenchmarkDefinition, words: Sequence[str]) -> t
         return settings_of(benchmark, values), set(filter(was_typed, values))
 
 
-def suite_settings_in_words(words: Sequence[str]) -> Settings:
+def suite_settings_from_words(words: Sequence[str]) -> Settings:
     """Parse the words after `exchange bench suite`."""
     command = click.Command("suite", params=parameters(None))
     with command.make_context("suite", [*words]) as context:
@@ -304,5 +313,5 @@ def settings_again(record: Mapping[str, Any], benchmark: BenchmarkDefinition | N
             del given[name]
     if benchmark is None:
         return given
-    defaults, _ = settings_in_words(benchmark, [])
+    defaults, _ = settings_from_words(benchmark, [])
     return {**defaults, **given}

@@ -208,12 +208,12 @@ def offered_of(publishers: Sequence[RoleResult], growth: int, whose: str = "the 
     mean_per_s = (slowest.sent - 1) / details["given_s"] if details["given_s"] else slowest.sent
     lags = LogBuckets.together(publisher.details["lag"] for publisher in publishers)
     return Offered(
-        messages,
-        mean_per_s * len(publishers),
-        details["given_s"],
-        details["taken_s"],
-        lags.percentile_ns(99) / 1e3,
-        growth,
+        messages=messages,
+        per_s=mean_per_s * len(publishers),
+        schedule_s=details["given_s"],
+        handing_over_s=details["taken_s"],
+        lag_p99_us=lags.percentile_ns(99) / 1e3,
+        backlog_growth=growth,
         what="messages",
         backlog="undelivered messages",
         whose=whose,

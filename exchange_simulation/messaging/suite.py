@@ -25,7 +25,7 @@ from exchange_simulation.messaging.benchmark_record import (
 from exchange_simulation.messaging.benchmarks import benchmark_of, names
 from exchange_simulation.messaging.cell import Cell
 from exchange_simulation.messaging.measuring import COMPLETE, PARTIAL
-from exchange_simulation.messaging.options import settings_in_words
+from exchange_simulation.messaging.options import settings_from_words
 from exchange_simulation.messaging.point import Settings
 from exchange_simulation.reports.formats.times import duration_in_words
 from exchange_simulation.reports.progress import part_of_whole
@@ -63,7 +63,7 @@ def jobs_of_suite(settings: Settings) -> Iterator[SuiteJob]:
     """
     for name in names():
         benchmark = benchmark_of(name)
-        defaults, _ = settings_in_words(benchmark, ["--quick"] if settings["quick"] else [])
+        defaults, _ = settings_from_words(benchmark, ["--quick"] if settings["quick"] else [])
         settings_of_benchmark = dict(defaults)
         for option in SHARED:
             if option not in benchmark.options_left_out and settings.get(option) is not None:

@@ -19,7 +19,7 @@ from exchange.percentiles import FIGURES
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import write_json
 from exchange_simulation.launching.launch.brokers import Brokers
-from exchange_simulation.launching.notices import heard_by
+from exchange_simulation.launching.notices import notices_to
 from exchange_simulation.launching.record.noise import noise_share
 from exchange_simulation.launching.transport_settings import check_some_have
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition, CapacityScale
@@ -28,7 +28,7 @@ from exchange_simulation.messaging.benchmarks import benchmark_of, names
 from exchange_simulation.messaging.cell import Cell, messages_at
 from exchange_simulation.messaging.flow import ceiling_per_s
 from exchange_simulation.messaging.measuring import COMPLETE, PARTIAL
-from exchange_simulation.messaging.options import settings_again, settings_in_words
+from exchange_simulation.messaging.options import settings_again, settings_from_words
 from exchange_simulation.messaging.paced import RATE_SCALE
 from exchange_simulation.messaging.payload import STAMPED
 from exchange_simulation.messaging.point import RATE, Settings, value_in_words
@@ -187,7 +187,7 @@ class BenchmarkLoad:
 
     def probe(self, folder: Path, value: float) -> Record:
         """Measure at a value of the load; returns the probe's record. UserError if the measurement ended early."""
-        with heard_by(lambda _: None):  # the search itself reports the outcome
+        with notices_to(lambda _: None):  # the search itself reports the outcome
             record = measure_benchmark(
                 self.benchmark, self._settings_at(value), folder.name, self._brokers, lambda _: None
             )
@@ -246,7 +246,7 @@ def load_of(text: str, start: float | None, objective: Objective | None = None) 
     benchmark = benchmark_of(name)
     if objective is not None and benchmark.scale is not None and benchmark.scale.objective is not None:
         raise UserError(f"--slo is no option for {name}, which has an objective of its own: --bound")
-    settings, typed = settings_in_words(benchmark, ["--quick", *words])
+    settings, typed = settings_from_words(benchmark, ["--quick", *words])
     if "redo_noisy" in typed:
         raise UserError(
             f"--bench is {text!r}: --redo-noisy and --keep-noisy are options of exchange capacity itself, which makes "

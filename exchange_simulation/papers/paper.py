@@ -26,7 +26,7 @@ from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.benchmark_record import expected_s
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.earlier import can_go_on
-from exchange_simulation.messaging.options import settings_in_words
+from exchange_simulation.messaging.options import settings_from_words
 from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.plots import figures_of
 from exchange_simulation.messaging.point import Settings
@@ -183,7 +183,7 @@ class BenchPart(PaperPart):
 
     def _benchmark(self, quick: bool, axes: Axes) -> tuple[BenchmarkDefinition, Settings]:
         benchmark = benchmark_of(self.benchmark)
-        settings, _ = settings_in_words(benchmark, self._options(quick, axes))
+        settings, _ = settings_from_words(benchmark, self._options(quick, axes))
         return benchmark, settings
 
     def can_go_on(self, folder: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> bool:

@@ -201,7 +201,7 @@ def noise_caveats(
         yield unknown
 
 
-def _took(shares: Sequence[float], most: float, beside: str) -> str:
-    """The clause on other work; `beside` names the measurements that it disturbed."""
+def _took(shares: Sequence[float], most: float, measurements: str) -> str:
+    """The clause on other work; `measurements` names those that it disturbed."""
     largest = share_words(max(shares))
-    return f"other work or steal took more than {most:.0%} of the processors beside {beside}, at most {largest}"
+    return f"other work or steal took more than {most:.0%} of the processors beside {measurements}, at most {largest}"

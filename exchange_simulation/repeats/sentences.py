@@ -90,9 +90,9 @@ def too_noisy(finding: Finding) -> str:
     For example: too noisy to say: others took more than 5% of all processors beside 6 of 6 repeats; amqp / zeromq was
     0.01 to 0.29 in them
     """
-    beside = f"beside {finding.noisy} of {counted(finding.repeats, 'repeats')}"
+    noisy_repeats = f"{finding.noisy} of {counted(finding.repeats, 'repeats')}"
     return (
-        f"too noisy to say: others took more than {MOST_SHARE:.0%} of all processors {beside}; "
+        f"too noisy to say: others took more than {MOST_SHARE:.0%} of all processors beside {noisy_repeats}; "
         f"{finding.first} / {finding.second} was {range_of_repeats(finding)}"
     )
 

@@ -49,7 +49,7 @@ class LogRatio:
 
     estimate: float
     half_width: float
-    """Of the interval around the estimate."""
+    """Half the width of the interval around the estimate."""
     p: float
     """The row's p if it were tested alone."""
     p_corrected: float

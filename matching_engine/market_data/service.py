@@ -10,7 +10,7 @@ from matching_engine.sessions.service import SharedEngineService
 
 
 class PublishingLoop(EngineLoop):
-    """Adds to an engine's loop that it publishes what its PublishingEngine writes into the feed."""
+    """An engine's loop that also publishes the market data which its PublishingEngine writes."""
 
     publisher: MarketDataPublisher
     """Set before the engine runs."""

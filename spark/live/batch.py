@@ -69,7 +69,7 @@ class RecordsSummary:
     """By problem, the number of lines and the beginning of one."""
     facts: list[dict[str, Any]] = field(default_factory=list)
     """Payloads of SMALL_KINDS, with source, kind and time of their records."""
-    timed: list[int] = field(default_factory=list)
+    completion_seconds: list[int] = field(default_factory=list)
     """The second of each record of completion times."""
     closed_reporters: set[str] = field(default_factory=set)
     """The reporters whose closing records these are."""
@@ -79,20 +79,20 @@ class RecordsSummary:
     @property
     def seconds(self) -> list[int]:
         """The second of each record that has one."""
-        return self.timed + [fact["second"] for fact in self.facts if fact["kind"] != THROUGHPUT]
+        return self.completion_seconds + [fact["second"] for fact in self.facts if fact["kind"] != THROUGHPUT]
 
 
 def summarize_records(records: pa.Table) -> RecordsSummary:
     """Summarize records, which have RECORD_COLUMNS."""
     unread = records.filter(pc.is_valid(records["problem"]))
     good = records.filter(pc.is_null(records["problem"]))
-    timed = good.filter(pc.equal(good["kind"], COMPLETION))
+    completions = good.filter(pc.equal(good["kind"], COMPLETION))
     closing = good.filter(pc.equal(good["kind"], END)).select(["source", "end"]).to_pylist()
     return RecordsSummary(
         records=len(good),
         unread=_unread(unread),
         facts=list(_facts(good)),
-        timed=sorted(pc.struct_field(timed[COMPLETION], "second").to_pylist()),
+        completion_seconds=sorted(pc.struct_field(completions[COMPLETION], "second").to_pylist()),
         closed_reporters={record["source"] for record in closing},
         reporter_count=max((record["end"]["reporters"] or 1 for record in closing), default=0),
     )
@@ -102,7 +102,8 @@ def _facts(good: pa.Table) -> Iterator[dict[str, Any]]:
     for kind in SMALL_KINDS:
         records = good.filter(pc.equal(good["kind"], kind))
         for record in records.select(["source", "kind", "wall_ns", "monotonic_ns", kind]).to_pylist():
-            yield {**record.pop(kind), **record}
+            payload = record.pop(kind)
+            yield {**payload, **record}
 
 
 def _unread(bad: pa.Table) -> dict[str, tuple[int, str]]:
@@ -130,7 +131,7 @@ class LiveFacts:
 
     def take(self, batch: RecordsSummary) -> set[int]:
         """Add a batch; return the seconds whose row may have changed."""
-        open_from = self._facts.open_from
+        open_from_before = self._facts.open_from
         changed = self._facts.take(batch.facts)
         self._seconds |= set(batch.seconds)
         self._closed_reporters |= batch.closed_reporters
@@ -138,9 +139,9 @@ class LiveFacts:
         if changed is None:  # any row may have changed
             return set(self._seconds)
         # Seconds that were open before this batch may have become final, so their rows changed too.
-        open_from = min(open_from, self._facts.open_from)
-        opened = {second for second in self._seconds if second >= open_from}
-        return (changed | set(batch.timed) | opened) & self._seconds
+        earliest_open = min(open_from_before, self._facts.open_from)
+        maybe_closed = {second for second in self._seconds if second >= earliest_open}
+        return (changed | set(batch.completion_seconds) | maybe_closed) & self._seconds
 
     def row(self, second: int) -> Row:
         """Return the second's counts, rates and CPU; a figure that is not known is absent."""

@@ -119,8 +119,8 @@ class RecordFiles:
 
 
 def _description(path: Path, rows: pa.Table) -> RecordFile:
-    timed = rows.select(["kind", COMPLETION]).filter(pc.equal(rows["kind"], COMPLETION))
-    seconds = pc.unique(pc.struct_field(timed[COMPLETION], "second")).to_pylist()
+    completions = rows.select(["kind", COMPLETION]).filter(pc.equal(rows["kind"], COMPLETION))
+    seconds = pc.unique(pc.struct_field(completions[COMPLETION], "second")).to_pylist()
     return RecordFile(path, frozenset(seconds), *_times_of_writing(rows))
 
 

@@ -54,10 +54,10 @@ def identified_records(lines: DataFrame) -> DataFrame:
 
 def completion_figures(seconds: Collection[int], records: Sequence[pa.Table]) -> dict[int, dict[str, Any]]:
     """Return TIMES of these seconds as spark.summary gives them. `records` are all that hold records of them."""
-    wanted = pa.array(set(seconds), pa.int32())
-    rows: dict[int, dict[str, Any]] = {second: {} for second in wanted.to_pylist()}
+    second_array = pa.array(set(seconds), pa.int32())
+    rows: dict[int, dict[str, Any]] = {second: {} for second in second_array.to_pylist()}
     if records:
-        completions = pa.concat_tables([_completions(table, wanted) for table in records])
+        completions = pa.concat_tables([_completions(table, second_array) for table in records])
         histograms = merged_histograms(completions, OF_SECOND)
         rows |= figures_by_second([figures(histograms, OF_SECOND)])
     return rows

@@ -141,8 +141,8 @@ class LiveTable:
             write_rows(folder.work / "seconds", folder.files_of_hour(hour), folder.run.resolve().name, rows)
 
     def _changed_rows(self, summary: RecordsSummary, changed: set[int]) -> list[Row]:
-        timed = set(summary.timed)
-        self._times |= completion_figures(timed, self._files.with_seconds(timed))
+        seconds = set(summary.completion_seconds)
+        self._times |= completion_figures(seconds, self._files.with_seconds(seconds))
         rows = []
         for second in sorted(changed):
             figures = {**self._times.get(second, {}), **self._facts.row(second)}

@@ -7,8 +7,8 @@ killed:
                    ├── a pipe that both have open ──▶ sh, which removes the folder when neither has it open any more
     the JVM ───────┘
 
-A JVM could register the folder itself, but only once it has started. Until then, a SIGKILL of this process would leave
-the folder, and the JVM goes on for a while.
+A JVM could remove the folder itself, but only once it has started: a SIGKILL of this process before that would leave
+the folder. This process alone cannot remove it either: the JVM outlives this process for a while, and still writes.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def session_folder() -> Iterator[SessionFolder]:
     try:
         reading_end, writing_end = os.pipe()
         command = ["/bin/sh", "-c", REMOVE_AT_END_OF_STDIN, "sh", str(folder)]
-        # A session of its own: a Ctrl-C in the terminal ends the JVM's parent, and not what cleans up after it.
+        # start_new_session: a Ctrl-C in the terminal kills this process, but not the remover.
         remover = subprocess.Popen(
             command, stdin=reading_end, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
         )

@@ -93,7 +93,7 @@ class SourceLink(Link):
 
     def _exchange(self, link: Link) -> None:
         """Receive the reporter's messages, then send what the link takes: the Resume first."""
-        self._hear(link)
+        self._receive(link)
         link.wait(0)  # some links notice a loss only here, and only when nothing is left to read
         self._first_resume = link.send(self._resumes, self._first_resume)
         if self._first_resume == self._resumes.count:
@@ -108,7 +108,7 @@ class SourceLink(Link):
                 self._say(Resume(self._source, 0, 0))
                 self._link = link
 
-    def _hear(self, link: Link) -> None:
+    def _receive(self, link: Link) -> None:
         self._inbound.clear()
         link.receive(self._inbound)
         for frame in self._inbound:

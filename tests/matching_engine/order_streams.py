@@ -154,7 +154,7 @@ INSTRUMENTS = 3
 
 @dataclass(frozen=True)
 class Drawn:
-    """What hypothesis drew for a message. `earlier` is how many messages before it the order came that it names."""
+    """The values that hypothesis drew for a message. It names the order that came `earlier` messages before it."""
 
     kind: type[Message]
     has_new_id: bool

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from numba import njit
@@ -14,7 +13,7 @@ from tests.transports.conftest import as_parameter, deadline_ns, joined, placed
 from transports.amqp.link import AmqpLink
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
-from transports.lending import NOTICE, lent_by
+from transports.lending import NOTICE, Lent, lent_by
 
 LENDERS = (
     "zeromq://{port}",
@@ -54,36 +53,38 @@ class Borrower:
         self.settled = 0
         """How often the lent calls asked for Python."""
 
-    def _lent_state(self) -> tuple[Any, ...]:
-        self.lent = lent_by(self.link)
-        assert self.lent is not None
-        return self.lent.numbers, self.lent.memory
+    def _borrow(self) -> Lent:
+        lent = lent_by(self.link)
+        assert lent is not None
+        return lent
 
-    def _settle(self) -> None:
-        if self.lent is not None and self.lent.numbers[NOTICE]:
+    def _settle(self, lent: Lent) -> None:
+        if lent.numbers[NOTICE]:
             self.settled += 1
-            self.lent.settle()
+            lent.settle()
 
     def receive(self, batch: FrameBatch) -> int:
         before = batch.count
-        state = self._lent_state()
-        batch.count = _receive(self.lent.receive, *state, batch.buffer, batch.offsets, before, batch.largest_frame)
-        self._settle()
+        lent = self._borrow()
+        batch.count = _receive(
+            lent.receive, lent.numbers, lent.memory, batch.buffer, batch.offsets, before, batch.largest_frame
+        )
+        self._settle(lent)
         return batch.count - before
 
     def send(self, batch: FrameBatch, first: int) -> int:
-        if lent_by(self.link) is None:  # the link first has to write bytes that it took before
+        lent = lent_by(self.link)
+        if lent is None:  # the link first has to write bytes that it took before
             return self.link.send(batch, first)
-        state = self._lent_state()
-        taken = _send(self.lent.send, *state, batch.buffer, batch.offsets, first, batch.count)
-        self._settle()
+        taken = _send(lent.send, lent.numbers, lent.memory, batch.buffer, batch.offsets, first, batch.count)
+        self._settle(lent)
         return int(taken)
 
     def sleep(self, until_ns: int) -> None:
         """Sleep. Call this only right after a `receive` without frames."""
-        state = self._lent_state()
-        _sleep(self.lent.sleep, *state, until_ns)
-        self._settle()
+        lent = self._borrow()
+        _sleep(lent.sleep, lent.numbers, lent.memory, until_ns)
+        self._settle(lent)
 
     def take(self, count: int) -> list[bytes]:
         """Receive so many frames, with sleeps in between; return them."""

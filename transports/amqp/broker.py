@@ -124,7 +124,7 @@ class RabbitMqProbe:
         self._run = run
         self._names = (*NAMES, *further)
         self._exchanges = (*EXCHANGES, *further_exchanges)
-        self._session = BrokerSession.beside(BrokerAddress.of(Address.parse(url, run)), self._until_ns())
+        self._session = BrokerSession.on_new_connection(BrokerAddress.of(Address.parse(url, run)), self._until_ns())
 
     @staticmethod
     def _until_ns() -> int:

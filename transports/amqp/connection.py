@@ -48,11 +48,11 @@ _NOT_NOW = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWant
 class Callbacks(Protocol):
     """The receiver of the connection's events."""
 
-    def opened(self, connection: Connection) -> None: ...
+    def on_open(self, connection: Connection) -> None: ...
 
-    def failed(self, connection: Connection, error: BaseException) -> None: ...
+    def on_open_error(self, connection: Connection, error: BaseException) -> None: ...
 
-    def closed(self, connection: Connection, reason: BaseException) -> None: ...
+    def on_close(self, connection: Connection, reason: BaseException) -> None: ...
 
 
 def _number(place: int) -> Any:
@@ -234,7 +234,7 @@ class OwnConnection(Connection):
         self.timers = Timers()
         self._until_ns = until_ns
         self._buffers = buffers
-        super().__init__(parameters, callbacks.opened, callbacks.failed, callbacks.closed)
+        super().__init__(parameters, callbacks.on_open, callbacks.on_open_error, callbacks.on_close)
 
     def _adapter_connect_stream(self) -> None:
         self.stream = AmqpStream(self._connected(), self._on_data_available, self._on_stream_terminated)

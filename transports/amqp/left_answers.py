@@ -27,7 +27,7 @@ def leave_answers(url: str, run: str, pattern: Pattern, body: bytes, count: int)
     address = Address.parse(url, run, pattern)
     until_ns = time.monotonic_ns() + LEAVING_NS + count * LEAVING_ONE_NS
     broker = BrokerAddress.of(address)
-    session = BrokerSession.beside(broker, until_ns)
+    session = BrokerSession.on_new_connection(broker, until_ns)
     try:
         _leave(session, broker, _queue_for_answers(address), body, count, until_ns)
     finally:

@@ -200,7 +200,7 @@ class AmqpLink(Link):
 
     def wait_beside(self, other: AmqpLink) -> None:
         """Make `wait` also end when another link's connection has something to do."""
-        self._loop.sleep_beside(other._loop)
+        self._loop.also_wake_for(other._loop)
 
     @property
     def free_places(self) -> int:

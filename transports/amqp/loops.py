@@ -22,12 +22,14 @@ UNSENT_NS = 1_000_000
 
 
 class Loop(Protocol):
+    """A loop that drives pika's connection; it gives the connection's events to a receiver, Callbacks."""
+
     connection: Connection
 
     def sleep(self, until_ns: int) -> None:
         """Sleep until bytes have come, unsent bytes can go, or a time of the monotonic clock; pika's timers run."""
 
-    def sleep_beside(self, other: Any) -> None:
+    def also_wake_for(self, other: Any) -> None:
         """Make each sleep also end when another loop, of the same class, has something to do."""
 
     def serve(self) -> None:
@@ -49,7 +51,7 @@ class Loop(Protocol):
     def release(self) -> None: ...
 
 
-class OwnLoop:
+class OwnLoop(Loop):
     """One thread, one socket, one buffer each way. It sleeps with the resolution of the clock."""
 
     def __init__(self, parameters: Parameters, callbacks: Callbacks, until_ns: int, buffers: Address | None) -> None:
@@ -58,7 +60,7 @@ class OwnLoop:
         self.timers = self.connection.timers
         self._sleepers: dict[tuple[bool, ...], Sleeper] = {}
         """The sleepers made so far, by whether each stream has unsent bytes."""
-        self._beside: OwnLoop | None = None
+        self._other: OwnLoop | None = None
         self.consume: Callable[[AmqpStream], None] = _give_pika_everything
         """Called after bytes have come; a client may replace it."""
 
@@ -74,14 +76,14 @@ class OwnLoop:
     def watched(self) -> list[tuple[int, int]]:
         return [(self.stream.fd, READABLE | WRITABLE if self.stream.unsent else READABLE)]
 
-    def sleep_beside(self, other: OwnLoop) -> None:
-        self._beside = other
+    def also_wake_for(self, other: OwnLoop) -> None:
+        self._other = other
         self._sleepers.clear()  # earlier sleepers know one socket only
 
     @property
     def _loops(self) -> list[OwnLoop]:
-        """This loop, and the loop beside it if there is such a loop."""
-        return [self] if self._beside is None else [self, self._beside]
+        """This loop, and the other loop for which it also wakes, if there is one."""
+        return [self] if self._other is None else [self, self._other]
 
     def sleep(self, until_ns: int) -> None:
         have_unsent = [not loop.flush() for loop in self._loops]
@@ -135,7 +137,7 @@ class _RecordingLoop(IOLoop):
         super().add_handler(fd, handler, events)
 
 
-class PikaLoop:
+class PikaLoop(Loop):
     """pika.SelectConnection on its own IOLoop, one turn at a time; pika writes each frame by itself.
 
     This uses two private names of pika, `_transport` and `_terminate_stream`: there is no public way to see the unsent
@@ -144,10 +146,10 @@ class PikaLoop:
 
     def __init__(self, parameters: Parameters, callbacks: Callbacks, _until_ns: int, _buffers: Address | None) -> None:
         self._ioloop = _RecordingLoop()
-        self._beside: PikaLoop | None = None
+        self._other: PikaLoop | None = None
         self._ioloop.activate_poller()
         self.connection = pika.SelectConnection(
-            parameters, callbacks.opened, callbacks.failed, callbacks.closed, custom_ioloop=self._ioloop
+            parameters, callbacks.on_open, callbacks.on_open_error, callbacks.on_close, custom_ioloop=self._ioloop
         )
 
     @property
@@ -163,13 +165,13 @@ class PikaLoop:
     def watched(self) -> list[tuple[int, int]]:
         return []
 
-    def sleep_beside(self, other: PikaLoop) -> None:
+    def also_wake_for(self, other: PikaLoop) -> None:
         """End each sleep also when bytes come on another connection; sleep briefly while that connection must send."""
-        self._beside = other
+        self._other = other
         IOLoop.add_handler(self._ioloop, other.descriptor, lambda *_: None, IOLoop.READ)
 
     def sleep(self, until_ns: int) -> None:
-        if self._beside and not self._beside.flush():
+        if self._other and not self._other.flush():
             until_ns = min(until_ns, time.monotonic_ns() + UNSENT_NS)
         self._turn(max(until_ns - time.monotonic_ns(), 0) / 1e9)
 

@@ -8,7 +8,7 @@ import os
 import ssl
 import time
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import pika
 from pika import exceptions
@@ -19,7 +19,7 @@ from transports.amqp.address import CA_FILE, PASSWORD, BrokerAddress, password
 from transports.amqp.loops import Loop, OwnLoop
 from transports.base import Address, BadAddress, CannotListen, PeerGone, TransportError
 
-logging.getLogger("pika").setLevel(logging.CRITICAL)  # `explain` reports each problem, once
+logging.getLogger("pika").setLevel(logging.CRITICAL)  # `explained` reports each problem, once
 RESOURCE_LOCKED = 405
 CERTIFICATE_OF_ANOTHER_HOST = (62, 64)
 """X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH, which Python does not name."""
@@ -73,11 +73,11 @@ class BrokerSession:
         try:
             self.loop = loop_of(parameters(address), self, until_ns, buffers)
         except OSError as error:
-            explain(error, address)
+            raise explained(error, address) from error
 
     @classmethod
-    def beside(cls, address: BrokerAddress, until_ns: int) -> BrokerSession:
-        """A session on a new connection, beside those of links. PeerGone or BadAddress if it cannot be opened."""
+    def on_new_connection(cls, address: BrokerAddress, until_ns: int) -> BrokerSession:
+        """Open a session that no link uses. PeerGone or BadAddress if it cannot be opened."""
         session = cls(address, OwnLoop, until_ns)
         try:
             session.open(until_ns)
@@ -89,8 +89,8 @@ class BrokerSession:
     def open(self, until_ns: int) -> None:
         self.wait_for(lambda: self._is_open, until_ns)
         connection = self.loop.connection
-        connection.add_on_connection_blocked_callback(lambda *_: self._block(time.monotonic_ns()))
-        connection.add_on_connection_unblocked_callback(lambda *_: self._block(0))
+        connection.add_on_connection_blocked_callback(lambda *_: self._note_blocked())
+        connection.add_on_connection_unblocked_callback(lambda *_: self._note_unblocked())
         self._open_channel(until_ns)
 
     def _open_channel(self, until_ns: int) -> None:
@@ -103,24 +103,31 @@ class BrokerSession:
             self._problem = None
             self._open_channel(until_ns)
 
-    def opened(self, _connection: Connection) -> None:
+    # The methods of transports.amqp.connection.Callbacks: a Loop gives them to pika.
+
+    def on_open(self, _connection: Connection) -> None:
         self._is_open = True
 
-    def failed(self, _connection: Connection, error: BaseException) -> None:
+    def on_open_error(self, _connection: Connection, error: BaseException) -> None:
         self._problem = error
 
-    def closed(self, _connection: Connection, reason: BaseException) -> None:
+    def on_close(self, _connection: Connection, reason: BaseException) -> None:
         self._problem = self._problem or reason
 
     def _channel_closed(self, _channel: Channel, reason: BaseException) -> None:
         if not self._closing:
             self._problem = self._problem or reason
 
-    def _block(self, since_ns: int) -> None:
-        """Note the time since which the broker takes no publishes (memory or disk alarm); 0 if it takes them."""
+    def _note_blocked(self) -> None:
+        """Note that the broker takes no publishes from now on, because of an alarm (memory or disk)."""
+        if not self.blocked_since_ns:
+            self.blocked_since_ns = time.monotonic_ns()
+
+    def _note_unblocked(self) -> None:
+        """Note that the broker takes publishes again."""
         if self.blocked_since_ns:
             self.blocked_ns += time.monotonic_ns() - self.blocked_since_ns
-        self.blocked_since_ns = since_ns
+        self.blocked_since_ns = 0
 
     @property
     def blocked_s(self) -> float:
@@ -140,7 +147,7 @@ class BrokerSession:
         try:
             request(lambda *answer: answers.append(answer))
         except exceptions.AMQPError as error:  # the channel was closed, and no other could be opened
-            explain(error, self._address)
+            raise explained(error, self._address) from error
         self.wait_for(lambda: bool(answers), until_ns)
         return answers[0]
 
@@ -156,7 +163,7 @@ class BrokerSession:
     def check(self) -> None:
         """Raise a TransportError for the user once connection or channel has ended."""
         if self._problem is not None:
-            explain(self._problem, self._address)
+            raise explained(self._problem, self._address) from self._problem
 
     def close(self, until_ns: int) -> None:
         """Send Close and wait for the broker's answer, if there is time and the connection is open; then release it."""
@@ -169,33 +176,35 @@ class BrokerSession:
         self.loop.release()
 
 
-def explain(problem: BaseException, address: BrokerAddress) -> NoReturn:
-    """Raise pika's exception as a sentence for the user: what failed, where, what to do."""
+def explained(problem: BaseException, address: BrokerAddress) -> TransportError:
+    """Return pika's exception as an error for the user: what failed, where, what to do."""
     where = f"the broker at {address.host}:{address.port}"
+    error: TransportError
     match _innermost(problem):
         case exceptions.ProbableAuthenticationError():
-            raise BadAddress(f"{where} refuses user {address.user!r}: set {PASSWORD}") from problem
+            error = BadAddress(f"{where} refuses user {address.user!r}: set {PASSWORD}")
         case exceptions.ConnectionClosedByBroker(reply_code=530) | exceptions.ProbableAccessDeniedError():
-            raise BadAddress(f"{where} has no vhost {address.vhost!r} for {address.user!r}: name another") from problem
+            error = BadAddress(f"{where} has no vhost {address.vhost!r} for {address.user!r}: name another")
         case exceptions.ConnectionClosedByBroker() as closed:
-            raise PeerGone(f"{where} closed the connection: {closed.reply_text}") from problem
+            error = PeerGone(f"{where} closed the connection: {closed.reply_text}")
         case exceptions.ChannelClosedByBroker() as closed if _is_exclusive(closed):
-            raise CannotListen(
+            error = CannotListen(
                 f"{address.url} is taken; choose another run or wait: {where} says {closed.reply_text}"
-            ) from problem
+            )
         case exceptions.ChannelClosedByBroker() as closed:
-            raise TransportError(f"{where} refuses: {closed.reply_text}") from problem
+            error = TransportError(f"{where} refuses: {closed.reply_text}")
         case exceptions.IncompatibleProtocolError():
             also = "" if address.tls else "; if this is its port for TLS, say amqps://"
-            raise BadAddress(f"{where} does not speak AMQP 0-9-1{also}") from problem
+            error = BadAddress(f"{where} does not speak AMQP 0-9-1{also}")
         case exceptions.StreamLostError() | exceptions.AMQPHeartbeatTimeout():
-            raise PeerGone(f"{where} went away") from problem
-        case ssl.SSLError() as error:
-            raise BadAddress(f"{where} {_tls_problem(error, address)}") from problem
-        case OSError() as error:
-            raise PeerGone(f"{where} cannot be reached: {error.strerror or error}") from problem
+            error = PeerGone(f"{where} went away")
+        case ssl.SSLError() as tls_error:
+            error = BadAddress(f"{where} {_tls_problem(tls_error, address)}")
+        case OSError() as os_error:
+            error = PeerGone(f"{where} cannot be reached: {os_error.strerror or os_error}")
         case other:
-            raise PeerGone(f"{where}: {other or type(other).__name__}") from problem
+            error = PeerGone(f"{where}: {other or type(other).__name__}")
+    return error
 
 
 def _is_exclusive(closed: exceptions.ChannelClosedByBroker) -> bool:
@@ -230,7 +239,7 @@ def _wrapped(problem: BaseException) -> BaseException | None:
     """The exception that one of pika's wraps: its `exception`, the last of its `exceptions`, or its one argument."""
     inner = getattr(problem, "exception", None)
     several = getattr(problem, "exceptions", None)
-    if not inner and several:
+    if inner is None and several:
         inner = several[-1]
     if inner is None and len(problem.args) == 1:
         inner = problem.args[0]

@@ -145,7 +145,7 @@ class LinkSide(NamedTuple):
         consumed = [key.removeprefix(CONSUMED_PREFIX) for key in keys if key.startswith(CONSUMED_PREFIX)]
         queues = tuple(Queue(f"{run}.{name}", exchange, name.partition(SUBSCRIBER_MARK)[0]) for name in consumed)
         sent_to = tuple(key for key in keys if not key.startswith(CONSUMED_PREFIX))
-        return cls(queues, Queue("", exchange, "") if sent_to else None, keys=sent_to)
+        return cls(queues, Queue(name="", exchange=exchange, key="") if sent_to else None, keys=sent_to)
 
     @property
     def declares(self) -> tuple[Queue, ...]:
@@ -159,7 +159,7 @@ class LinkSide(NamedTuple):
         """The route of this end's messages; empty if it publishes nothing."""
         to = self.publishes_to
         if to is None:
-            return Route("", "", False)
+            return Route(exchange="", key="", mandatory=False)
         return Route(
             exchange=to.exchange.name,
             key=to.key,

@@ -29,16 +29,16 @@ class CoreCarrier:
         self._connection = connection
         self._base = base
 
-    def hear(self, subject: str) -> None:
+    def subscribe_alone(self, subject: str) -> None:
         """Take the frames that are published to a subject, as its only reader."""
-        self.hear_beside_others([subject])
+        self.subscribe_with_others([subject])
 
-    def hear_beside_others(self, subjects: Sequence[str]) -> None:
+    def subscribe_with_others(self, subjects: Sequence[str]) -> None:
         """Take the frames that are published to these subjects from now on; other readers get each frame, too."""
         for place, subject in enumerate(subjects):
             self._connection.write(f"SUB {subject} {_frame_number(place)}\r\n".encode())
 
-    def hear_in_group(self, subject: str) -> None:
+    def subscribe_in_group(self, subject: str) -> None:
         """Take those frames of a subject that the server deals out to us; others of our group get the rest."""
         self._connection.write(f"SUB {subject} {GROUP} {FRAME_SUBSCRIPTION}\r\n".encode())
 
@@ -46,9 +46,9 @@ class CoreCarrier:
         """Send frames to a subject from now on, as requests whose answers go to `reply_to` if that is given."""
         self._connection.publish_to(f"{subject} {reply_to}" if reply_to else subject)
 
-    def hear_listener(self, name: str, is_shared: bool) -> None:
+    def subscribe_to_listener(self, name: str, is_shared: bool) -> None:
         """Take the frames from the listener; `name` is ours, and `is_shared` if it sends to other connectors too."""
-        self.hear(f"{self._base}.out" if is_shared else f"{self._base}.out.{name}")
+        self.subscribe_alone(f"{self._base}.out" if is_shared else f"{self._base}.out.{name}")
 
     def answer(self, connector: str) -> None:
         """Send frames to this connector of a pair from now on."""

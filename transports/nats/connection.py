@@ -33,7 +33,7 @@ SLOW_CONSUMER = "Slow Consumer"
 TOO_LONG_MESSAGE = "Maximum Payload Violation"
 """The server's word for a message that is longer than it takes."""
 ANSWER_S = 10.0
-"""How long a server may take to greet us, and to answer the first PING."""
+"""How long a server may take for its greeting, and for each control line that we wait for before the first frame."""
 NO_ADDRESSES = ReturnAddresses(0)
 """Return addresses for frames that get no answer."""
 INCOMING_BYTES = LONGEST_FRAME + (1 << 18)
@@ -235,9 +235,8 @@ class Connection(ServerStream):
         """
         until_ns = time.monotonic_ns() + int(ANSWER_S * 1e9)
         while True:
-            is_late = (
-                time.monotonic_ns() > until_ns
-            )  # read before the look, since we may have been slow, not the server
+            # Read the clock first: if this process was stopped, the line may have come in the meantime.
+            is_late = time.monotonic_ns() > until_ns
             control = self.next_control()
             if control is None:
                 self.fill()

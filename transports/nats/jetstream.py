@@ -138,8 +138,8 @@ class JetStreamCarrier(CoreCarrier):
         self._sender = Connection.open(address, until_ns)
         try:
             self._api = JetStreamApi(self._sender, f"{base}.api.{name}")
-            self._kept = f"{base}.kept.{name}"
-            self._sender.write(f"SUB {self._kept} {ACKNOWLEDGEMENT_SUBSCRIPTION}\r\n".encode())
+            self._acknowledgement_subject = f"{base}.kept.{name}"
+            self._sender.write(f"SUB {self._acknowledgement_subject} {ACKNOWLEDGEMENT_SUBSCRIPTION}\r\n".encode())
         except BaseException:
             self._sender.close()
             raise
@@ -149,7 +149,7 @@ class JetStreamCarrier(CoreCarrier):
         """The name of our consumer there: our own, or that of our group."""
         self._is_in_group = False
         self._empty = FrameBatch(MOST_DELIVERED, 1, 1)
-        """As many frames without a byte as a reader can have to acknowledge."""
+        """Empty frames, one for each that a reader can have to acknowledge."""
         self._replies = ReturnAddresses(MOST_DELIVERED)
         self._acknowledgement = b""
         """Acknowledges what was handed over last; empty if nothing was."""
@@ -161,7 +161,7 @@ class JetStreamCarrier(CoreCarrier):
         self._ended = 0
         """Frames of a queue that were longer than we take, and that the server delivers to nobody any more."""
 
-    def hear(self, subject: str) -> None:
+    def subscribe_alone(self, subject: str) -> None:
         """Take the frames of a stream, from the first one that was not acknowledged.
 
         If another reader is alive, take those that come from now on.
@@ -177,7 +177,7 @@ class JetStreamCarrier(CoreCarrier):
             self._leftover += int(consumer["num_ack_pending"])
             self._api.insist(f"CONSUMER.DELETE.{self._stream}.{consumer['name']}", {})
 
-    def hear_beside_others(self, subjects: Sequence[str]) -> None:
+    def subscribe_with_others(self, subjects: Sequence[str]) -> None:
         self._open_stream(subjects[0])
         self._read_alone(subjects, FROM_NOW_ON)
 
@@ -195,7 +195,7 @@ class JetStreamCarrier(CoreCarrier):
         }
         self._create_consumer(config)
 
-    def hear_in_group(self, subject: str) -> None:
+    def subscribe_in_group(self, subject: str) -> None:
         self._open_stream(subject)
         deliver = f"{self._base}.deliver.{GROUP}"
         self._connection.write(f"SUB {deliver} {GROUP} {FRAME_SUBSCRIPTION}\r\n".encode())
@@ -262,14 +262,14 @@ class JetStreamCarrier(CoreCarrier):
         """Send frames to a subject from now on; the stream answers each of them, so nobody else can (`reply_to`)."""
         assert not reply_to
         self._create_stream(subject)
-        self._sender.publish_to(f"{subject} {self._kept}")
+        self._sender.publish_to(f"{subject} {self._acknowledgement_subject}")
 
-    def hear_listener(self, name: str, is_shared: bool) -> None:  # noqa: ARG002
+    def subscribe_to_listener(self, name: str, is_shared: bool) -> None:  # noqa: ARG002
         subject = f"{self._base}.out"
         if is_shared:
-            self.hear_beside_others([subject])
+            self.subscribe_with_others([subject])
         else:
-            self.hear(subject)
+            self.subscribe_alone(subject)
 
     def answer(self, connector: str) -> None:
         """One stream has the frames to each connector that comes; the listener publishes to it from the beginning."""
@@ -368,9 +368,9 @@ class JetStreamCarrier(CoreCarrier):
             self._sender.write(b"PONG\r\n")
         elif control.operation == "-ERR":
             raise self._sender.gone(self._sender.in_words(control))
-        elif control.operation == "HMSG" and control.words[0] == self._kept:
+        elif control.operation == "HMSG" and control.words[0] == self._acknowledgement_subject:
             raise PeerGone(f"the stream {self._base}.* at the NATS server {self._sender.place} was deleted")
-        elif control.operation == "MSG" and control.words[0] == self._kept:
+        elif control.operation == "MSG" and control.words[0] == self._acknowledgement_subject:
             raise PeerGone(
                 f"the NATS server at {self._sender.place} did not keep a message: "
                 f"{reason_of(json.loads(control.payload))}"

@@ -109,11 +109,11 @@ class NatsPyCarrier(CoreCarrier):
     async def _keep(self, message: Msg) -> None:
         self._messages.append(message)
 
-    def hear_beside_others(self, subjects: Sequence[str]) -> None:
+    def subscribe_with_others(self, subjects: Sequence[str]) -> None:
         for subject in subjects:
             self._subscribe(subject, "")
 
-    def hear_in_group(self, subject: str) -> None:
+    def subscribe_in_group(self, subject: str) -> None:
         self._subscribe(subject, GROUP)
 
     def _subscribe(self, subject: str, group: str) -> None:

@@ -62,7 +62,7 @@ def listen(address: Address) -> Link:
             _subscription(f"{base}.nobody.{LISTENER}.*", NOBODY_SUBSCRIPTION)
             + _subscription(f"{base}.words", WORD_SUBSCRIPTION)
         )
-        carrier.hear(f"{base}.in")
+        carrier.subscribe_alone(f"{base}.in")
         if address.fan_in or not carrier.lends:
             carrier.publish_to(f"{base}.out")
     except BaseException:
@@ -85,7 +85,7 @@ def connect(address: Address, until_ns: int) -> Link:
         carrier = _carrier(address, base, connection, name, until_ns)
         # Subscribe before the hello: a listener sends as soon as it has heard that.
         connection.write(_subscription(f"{base}.words.{name}", WORD_SUBSCRIPTION))
-        carrier.hear_listener(name, address.fan_in)
+        carrier.subscribe_to_listener(name, address.fan_in)
         carrier.publish_to(f"{base}.in")
     except BaseException:
         _close(connection, carrier)
@@ -150,16 +150,16 @@ def _listen_beside_others(address: Address, base: str) -> Link:
         # Frames may come as soon as somebody sees that we hear words: so subscribe to frames first.
         if address.pattern is Pattern.REQUESTS:
             carrier = _answering_carrier(address, base, connection)
-            carrier.hear_in_group(f"{base}.in")
+            carrier.subscribe_in_group(f"{base}.in")
             connection.write(words)
             return NatsAnswerer(address, base, connection, name, carrier)
         carrier = _carrier(address, base, connection, name, time.monotonic_ns())
         if address.pattern is Pattern.QUEUE:
-            carrier.hear_in_group(f"{base}.queue")
+            carrier.subscribe_in_group(f"{base}.queue")
             connection.write(words)
             return NatsConsumer(address, base, connection, name, carrier)
         carrier.publish_to(subject_of_publisher(address, base))
-        carrier.hear_beside_others([f"{base}.in"])
+        carrier.subscribe_with_others([f"{base}.in"])
         roll_call = f"PUB {base}.roll {len(ROLL_CALL)}\r\n".encode() + ROLL_CALL + b"\r\n"
         connection.write(words + roll_call)
         return NatsPublisher(address, base, connection, name, carrier)
@@ -178,13 +178,13 @@ def _connect_beside_others(
         connection.write(_subscription(f"{base}.words.{name}", WORD_SUBSCRIPTION))
         if address.pattern is Pattern.REQUESTS:
             answers = f"{base}.answers.{name}"
-            carrier.hear(answers)
+            carrier.subscribe_alone(answers)
             carrier.publish_to(f"{base}.in", reply_to=answers)
         else:
             carrier.publish_to(f"{base}.queue")
         return NatsQueuePublisher(address, base, connection, name, carrier, has_consumers)
     carrier.publish_to(f"{base}.in")
-    carrier.hear_beside_others(subjects_of_subscriber(address, base))
+    carrier.subscribe_with_others(subjects_of_subscriber(address, base))
     connection.write(_subscription(f"{base}.roll", WORD_SUBSCRIPTION))
     subscriber = NatsSharedLink(address, base, connection, name, carrier)
     subscriber.say_hello()

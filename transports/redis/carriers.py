@@ -61,11 +61,11 @@ class Carrier(ABC):
         """Send frames to this channel or stream from now on."""
 
     @abstractmethod
-    def hear(self, key: str, *others: str) -> None:
+    def read_from(self, key: str, *others: str) -> None:
         """Take frames from this channel or stream; `others` are channels with words."""
 
     def create(self, key: str) -> None:  # noqa: B027
-        """Called before `hear`: make what the server keeps under this key."""
+        """Called before `read_from`: make what the server keeps under this key."""
 
     holds_left_over: bool = False
     """True while frames that a killed reader has left are to be handed over."""
@@ -79,7 +79,7 @@ class Carrier(ABC):
 
     @property
     def _expected(self) -> Bytes:
-        """What `hear` has kept for the scan: all of a message, or of a read, before its first number."""
+        """The bytes of a message, or of a read, before its first number. `read_from` puts them here for the scan."""
         return self._wires.words(places.EXPECTED, places.EXPECTED_BYTES)
 
     def take(self, batch: FrameBatch) -> int:
@@ -126,7 +126,7 @@ class Channels(Carrier):
         head = command("PUBLISH", key, "").removesuffix(b"0\r\n\r\n")
         self._wires.put_words(places.HEAD, places.HEAD_BYTES, head)
 
-    def hear(self, key: str, *others: str) -> None:
+    def read_from(self, key: str, *others: str) -> None:
         expected = b">3\r\n$7\r\nmessage\r\n$%d\r\n%s\r\n$" % (len(key), key.encode())
         self._wires.put_words(places.EXPECTED, places.EXPECTED_BYTES, expected)
         self._wires.subscribe(key, *others)
@@ -170,7 +170,7 @@ class PublishedChannels(Channels):
         head = command("PUBLISH", answers + "-" * NAME_BYTES, "").removesuffix(b"0\r\n\r\n")
         self._answer = np.frombuffer(head, np.uint8).copy()
 
-    def hear_patterns(self, channels: list[str], patterns: list[str], *others: str) -> None:
+    def read_from_patterns(self, channels: list[str], patterns: list[str], *others: str) -> None:
         """Take frames from these channels and from those that match a pattern; `others` are channels with words."""
         self._wires.subscribe(*channels, *others)
         self._wires.subscribe_patterns(*patterns)
@@ -219,7 +219,7 @@ class StreamCarrier(Carrier):
         head = command("XADD", key, "*", FIELD, "").removesuffix(b"0\r\n\r\n")
         self._wires.put_words(places.HEAD, places.HEAD_BYTES, head)
 
-    def hear(self, key: str, *others: str) -> None:
+    def read_from(self, key: str, *others: str) -> None:
         wires = self._wires
         self._key = key
         wires.subscribe(*others)

@@ -84,11 +84,11 @@ class RedisLink(Link):
     def _explained(self, error: ServerGone) -> PeerGone:
         """Return the error; if the server still runs, with the probable reasons for which it hung up."""
         try:
-            beside = RedisConnection.open(self._address, time.monotonic_ns() + AFTER_THE_END_NS)
+            second_connection = RedisConnection.open(self._address, time.monotonic_ns() + AFTER_THE_END_NS)
         except (PeerGone, BadAddress):
             return error
-        with contextlib.closing(beside):
-            limit = _limit_of_slow_clients(beside)
+        with contextlib.closing(second_connection):
+            limit = _limit_of_slow_clients(second_connection)
         return PeerGone(
             f"{error}, but it is still running. Probably this client was too slow: more waited for it than "
             f"client-output-buffer-limit pubsub allows ({limit}). Or an administrator ended it by CLIENT KILL"

@@ -48,7 +48,7 @@ def listen(address: Address) -> Link:
                 f"{address.masked_url} has a listener of this name already: choose another server or name"
             )
         carrier.create(f"{base}:in")
-        carrier.hear(f"{base}:in", words)
+        carrier.read_from(f"{base}:in", words)
         if _subscribers(wires, words) > 1:
             raise CannotListen(
                 f"{address.masked_url} got two listeners of this name at once: choose another server or name"
@@ -77,7 +77,9 @@ def connect(address: Address, until_ns: int) -> Link:
             Sleeper([]).sleep(time.monotonic_ns() + HELLO_EVERY_NS)
         frames = f"{base}:out" if address.fan_in else f"{base}:out:{name}"
         carrier.create(frames)
-        carrier.hear(frames, f"{base}:words:{name}")  # before the hello: a listener sends as soon as it has heard that
+        carrier.read_from(
+            frames, f"{base}:words:{name}"
+        )  # before the hello: a listener sends as soon as it has heard that
         carrier.send_to(f"{base}:in")
         _warm(wires, carrier)
     except BaseException:
@@ -117,7 +119,7 @@ def _listen_beside_others(address: Address, base: str) -> Link:
         if address.pattern is Pattern.QUEUE:
             queue = QueueCarrier(wires, name)
             queue.create(f"{base}:queue")
-            queue.hear(f"{base}:queue", words)
+            queue.read_from(f"{base}:queue", words)
             _warm_python_calls(wires, queue)
             return RedisConsumer(address, base, wires, queue, name)
         if address.pattern is Pattern.REQUESTS:
@@ -125,7 +127,7 @@ def _listen_beside_others(address: Address, base: str) -> Link:
         carrier = _shared_carrier(address, wires, base, GROUP)
         carrier.send_to(f"{base}:out{_of_key(address.keys[0])}" if address.pattern is Pattern.TOPIC else f"{base}:out")
         carrier.create(f"{base}:in")
-        carrier.hear(f"{base}:in", words)
+        carrier.read_from(f"{base}:in", words)
         _warm_python_calls(wires, carrier)
         wires.command("PUBLISH", f"{base}:roll", ROLL_CALL)
         return RedisPublisher(address, base, wires, carrier, name)
@@ -140,7 +142,7 @@ def _answerer(address: Address, base: str, wires: Wires, name: str) -> Link:
     if _subscribers(wires, words):
         raise CannotListen(f"{address.masked_url} has somebody who answers already: channels take one")
     carrier = PublishedChannels(wires, f"{base}:in", f"{base}:answers:", ReturnAddresses())
-    carrier.hear_patterns([], [f"{base}:in:*"], words)
+    carrier.read_from_patterns([], [f"{base}:in:*"], words)
     _warm_python_calls(wires, carrier)
     return RedisAnswerer(address, base, wires, carrier, name)
 
@@ -156,17 +158,17 @@ def _connect_beside_others(address: Address, base: str, wires: Wires, name: str)
     if address.pattern is Pattern.REQUESTS:
         channels = Channels(wires)
         channels.send_to(f"{base}:in:{name}")
-        channels.hear(f"{base}:answers:{name}", f"{base}:words:{name}")
+        channels.read_from(f"{base}:answers:{name}", f"{base}:words:{name}")
         _warm_python_calls(wires, channels)
         return RedisAsker(address, base, wires, channels, name, bool(_subscribers(wires, f"{base}:words")))
     carrier = _shared_carrier(address, wires, base, name)
     carrier.send_to(f"{base}:in")
     if isinstance(carrier, PublishedChannels):
         channels_of_keys, patterns = _subscriptions(address, base)
-        carrier.hear_patterns(channels_of_keys, patterns, f"{base}:roll")
+        carrier.read_from_patterns(channels_of_keys, patterns, f"{base}:roll")
     else:
         carrier.create(f"{base}:out")
-        carrier.hear(f"{base}:out", f"{base}:roll")
+        carrier.read_from(f"{base}:out", f"{base}:roll")
     _warm_python_calls(wires, carrier)
     subscriber = RedisSharedLink(address, base, wires, carrier, name)
     subscriber.say_hello()

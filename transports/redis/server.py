@@ -171,14 +171,14 @@ def _command(password: str, sync: str, host: str, port: int, folder: Path) -> li
 def _greeting(password: str, sock: socket.socket) -> Mapping[str, Any] | None:
     """Facts from the answer to HELLO; None if the server is not ready."""
     sock.sendall(command("HELLO", "3", "AUTH", "default", password))
-    came = b""
+    received = b""
     while True:
         piece = sock.recv(4096)
         if not piece:
             return None
-        came += piece
+        received += piece
         try:
-            parsed = parse(came, 0)
+            parsed = parse(received, 0)
         except NoResp:
             return None
         if parsed is not None:

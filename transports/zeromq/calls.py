@@ -66,13 +66,13 @@ class PlainCalls:
         """The events for which the socket is ready: POLLIN, POLLOUT."""
         return int(self._socket.getsockopt(zmq.EVENTS))
 
-    def sleep(self, wanted: int, until_ns: int) -> bool:
-        """Sleep until `until_ns` of the monotonic clock or an event, unless an event in `wanted` is there already.
+    def sleep(self, event_mask: int, until_ns: int) -> bool:
+        """Sleep until `until_ns` of the monotonic clock or an event, unless an event in `event_mask` is there already.
 
         True if one of the watched descriptors is readable. libzmq's own descriptor is edge-triggered, so the events are
         read first.
         """
-        if self.events() & wanted or not self._sleeper.sleep(until_ns):
+        if self.events() & event_mask or not self._sleeper.sleep(until_ns):
             return False
         return any(self._sleeper.may_have_woken(index) for index in self._watched)
 

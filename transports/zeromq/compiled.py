@@ -129,19 +129,19 @@ def _events(handle: int, value: npt.NDArray[np.int32], size: npt.NDArray[np.uint
 @njit(cache=True, nogil=True)
 def _sleep(
     handle: int,
-    wanted: int,
+    event_mask: int,
     until_ns: int,
     value: npt.NDArray[np.int32],
     size: npt.NDArray[np.uint64],
     pollfds: Longs,
     timespec: Longs,
 ) -> bool:
-    """Sleep, unless an event in `wanted` is there; returns whether a watched descriptor ended the sleep.
+    """Sleep, unless an event in `event_mask` is there; returns whether a watched descriptor ended the sleep.
 
     `pollfds[0]` is the socket's own descriptor; the watched descriptors follow.
     """
-    wanted_event_is_there = (_events(handle, value, size) & wanted) != 0
-    if wanted_event_is_there:
+    is_event_there = (_events(handle, value, size) & event_mask) != 0
+    if is_event_there:
         return False
     return poll(pollfds, timespec, until_ns) == OTHERS
 
@@ -268,10 +268,10 @@ class CompiledCalls(PlainCalls):
     def events(self) -> int:
         return int(_events(self.handle, self._value, self._size))
 
-    def sleep(self, wanted: int, until_ns: int) -> bool:
+    def sleep(self, event_mask: int, until_ns: int) -> bool:
         if not HAS_PPOLL:
-            return super().sleep(wanted, until_ns)
-        return bool(_sleep(self.handle, wanted, until_ns, self._value, self._size, self._pollfds, self._timespec))
+            return super().sleep(event_mask, until_ns)
+        return bool(_sleep(self.handle, event_mask, until_ns, self._value, self._size, self._pollfds, self._timespec))
 
     def lend(self, outbound: CompiledCalls, settle: Callable[[], None]) -> Lent:
         """Return the kernels that compiled code calls in place of this socket's methods.

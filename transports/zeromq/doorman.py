@@ -92,7 +92,7 @@ class Doorman:
         """The doormen of the context by the ZAP domain of their sockets."""
         self._open: dict[int, OpenConnection] = {}
         """The open connections by descriptor, oldest first."""
-        self._heard: set[int] = set()
+        self._with_frames: set[int] = set()
         """Descriptors through which a frame came since they opened. A frame may be read after its connection closed."""
         self._has_left = False
         """True if the only peer's connection broke."""
@@ -168,12 +168,12 @@ class Doorman:
 
     def meet(self, descriptor: int) -> None:
         """Note that a frame came through a connection, so that it is a peer's."""
-        if descriptor not in self._heard:
+        if descriptor not in self._with_frames:
             self.serve()  # the connection's opening may not have been noted yet
             self._note_peer(descriptor)
 
     def _note_peer(self, descriptor: int) -> None:
-        self._heard.add(descriptor)
+        self._with_frames.add(descriptor)
         self._met += 1
         if descriptor in self._open:
             self._open[descriptor].is_peers = True
@@ -235,7 +235,7 @@ class Doorman:
         set_nodelay(descriptor, self._nodelay)
         is_too_late = self._is_pair and self._admitted > 0
         self._open[descriptor] = OpenConnection(peer_of(descriptor), may_be_admitted=not is_too_late)
-        self._heard.discard(descriptor)  # the system gives the number of a closed connection to a new one
+        self._with_frames.discard(descriptor)  # the system gives the number of a closed connection to a new one
 
     def _closed(self, descriptor: int) -> None:
         connection = self._open.pop(descriptor, None)

@@ -127,12 +127,12 @@ class ZeroMqLink(Link):
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
         if self._is_simplex and writable and not self._is_full():
             return
-        wanted = IN if readable else 0
+        event_mask = IN if readable else 0
         if writable and not self._is_simplex:
-            wanted |= OUT
-        if self._calls.sleep(wanted, until_ns):
+            event_mask |= OUT
+        if self._calls.sleep(event_mask, until_ns):
             self._serve()
-        self._check_peer(wanted)
+        self._check_peer(event_mask)
 
     def watched(self) -> list[tuple[int, int]]:
         descriptors = [int(socket.get(zmq.FD)) for socket in self._sockets]
@@ -140,9 +140,9 @@ class ZeroMqLink(Link):
             descriptors += doorman.descriptors
         return [(descriptor, READABLE) for descriptor in descriptors]
 
-    def _check_peer(self, wanted: int) -> None:
+    def _check_peer(self, event_mask: int) -> None:
         """PeerGone if the peer has left, but only once every frame that it sent before its end has been read."""
-        if self._peer_left and not self._calls.events() & wanted:
+        if self._peer_left and not self._calls.events() & event_mask:
             raise PeerGone(f"the peer at {self.url} closed the connection")
 
     def lend(self) -> Lent | None:

@@ -39,7 +39,7 @@ from exchange_simulation.experiments.simulate.parts import (
     sorted_rows,
 )
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.interrupts import beside, signals_handled_by
+from exchange_simulation.launching.interrupts import in_background, signals_handled_by
 from spark.dataset.folder import DatasetFolder
 from spark.dataset.older_tables import refuse_older
 from spark.dataset.opening import dataset_folder
@@ -163,4 +163,4 @@ def _counting_parts(spark: SparkSession, on_parts: OnParts) -> contextlib.Abstra
             most_finished = max(most_finished, finished_partitions(spark))
             on_parts(most_finished)
 
-    return beside(report)
+    return in_background(report)

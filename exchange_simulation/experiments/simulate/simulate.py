@@ -103,16 +103,16 @@ def measured_simulation(
             removed_on_failure.enter_context(_removed_on_failure(folder))
         header = _record_header(folder, simulation, master, parts)
         tables_url = None
-        wanted = None
+        wanted_events = None
         if events:
             tables_url = _tables_url(tables or str(folder / MARKET), master)
-            wanted = WantedEvents(tables=tuple(events), run=folder.name, orders_per_s=orders_per_s)
+            wanted_events = WantedEvents(tables=tuple(events), run=folder.name, orders_per_s=orders_per_s)
         if master != "none":
             say(f"Spark starts, in 5 s or more; orders count once the first of {parts:,} parts is matched")
         with _parts_bar(parts, simulation.orders) as on_parts:
-            matched = _match(master, MatchPart(simulation, wanted), parts, on_parts, tables_url, settings)
+            matched = _match(master, MatchPart(simulation, wanted_events), parts, on_parts, tables_url, settings)
         record = {**header, **_results(matched, simulation)}
-        if wanted:
+        if wanted_events:
             record["events"] = {
                 "tables": tables_url,
                 "orders_per_s": orders_per_s,
@@ -166,8 +166,8 @@ def _parts_bar(parts: int, orders: int) -> Iterator[OnParts]:
 def settled_parts(simulation: Simulation, partitions: int | None) -> int:
     """Return the number of parts, at most one for each instrument. UserError if `partitions` is out of range."""
     if partitions is None:
-        wanted = max(LEAST_PARTS, simulation.orders // ORDERS_A_PART)
-        return min(wanted, simulation.instruments)
+        parts = max(LEAST_PARTS, simulation.orders // ORDERS_A_PART)
+        return min(parts, simulation.instruments)
     try:
         whole("partitions", partitions, 1, simulation.instruments)
     except BadSetting as error:

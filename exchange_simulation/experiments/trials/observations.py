@@ -183,7 +183,7 @@ def observe(trial: Path, plan: TrialPlan) -> dict[str, Observations]:
 
 def _observations(records: dict[str, list[Record]], plan: TrialPlan, arm: TrialArm) -> Observations:
     """Return the observations of one arm. `records` are those of all attempts, by step name."""
-    observations = Observations(arm, {}, [])
+    observations = Observations(arm, runs={}, excluded=[])
     for repeat in range(1, plan.repeats + 1):
         tries = records.get(TrialStep(repeat, arm).name, [])
         counted_run = _counted_run(tries, plan)

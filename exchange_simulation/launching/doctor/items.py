@@ -41,7 +41,7 @@ ALWAYS = ("memory", "open files", "disk")
 
 
 def summary_of(items: Iterable[Item]) -> str:
-    """Return a sentence about what this machine can measure.
+    """Return a sentence about what this machine can measure. Purposes of which no item was examined are left out.
 
     For example: This machine is good for A and B; with care for C (why); not for D (why).
     """
@@ -50,6 +50,8 @@ def summary_of(items: Iterable[Item]) -> str:
     others: dict[tuple[Verdict, str], list[str]] = {}  # purposes by verdict and reason
     for purpose, names in PURPOSES.items():
         needed = [by_name[name] for name in (*names, *ALWAYS) if name in by_name]
+        if not needed:
+            continue
         worst = min(needed, key=lambda item: WORST_FIRST.index(item.verdict))
         if worst.verdict in HEADS:
             others.setdefault((worst.verdict, worst.why), []).append(purpose)
@@ -63,6 +65,8 @@ def summary_of(items: Iterable[Item]) -> str:
                 purposes_with_reason.append(f"{_listed(purposes)} ({reason})")
         if purposes_with_reason:
             parts.append(f"{head} {_listed(purposes_with_reason)}")
+    if not parts:
+        return "This machine was not examined."
     return f"This machine is {'; '.join(parts)}."
 
 

@@ -16,7 +16,7 @@ from exchange_simulation.launching.record.machine import host_facts, versions
 
 @dataclass(kw_only=True)
 class HostFinding:
-    """What is known of one host."""
+    """The facts about one host."""
 
     host: Host
     components: list[str]

@@ -82,8 +82,8 @@ class GatewayTotals:
             self._reported.clear()
         if not (has_reported_again or have_all_reported):
             return None
-        sent_by_all = sum(sent for sent, _ in self._latest.values())
-        answered_to_all = sum(answered for _, answered in self._latest.values())
+        sent_by_all = sum(gateway_sent for gateway_sent, _ in self._latest.values())
+        answered_to_all = sum(gateway_answered for _, gateway_answered in self._latest.values())
         return sent_by_all, answered_to_all
 
 

@@ -267,8 +267,8 @@ def _reasons_of_pair(
     offered = Offered(
         messages=gateway.orders.messages,
         per_s=offered_orders_per_s,
-        given_s=gateway.schedule_s or 0.0,
-        taken_s=gateway.handing_over_s or 0.0,
+        schedule_s=gateway.schedule_s or 0.0,
+        handing_over_s=gateway.handing_over_s or 0.0,
         lag_p99_us=lag_p99_us,
         backlog_growth=gateway.backlog_growth,
         at_once=gateway.due_at_once,
@@ -285,9 +285,9 @@ class Offered:
 
     messages: int
     per_s: float
-    given_s: float
+    schedule_s: float
     """Time between the due times of the first and the last message."""
-    taken_s: float
+    handing_over_s: float
     """Time between handing over the first and the last message."""
     lag_p99_us: float | None
     backlog_growth: int
@@ -335,10 +335,10 @@ class Offered:
 
         Messages that are due at once may be spread over (at_once - 1) periods of the rate.
         """
-        given_s = self.given_s + (self.at_once - 1) / self.per_s
-        if self.taken_s - given_s <= JITTER_S:
+        allowed_s = self.schedule_s + (self.at_once - 1) / self.per_s
+        if self.handing_over_s - allowed_s <= JITTER_S:
             return self.per_s
-        return self.per_s * given_s / self.taken_s
+        return self.per_s * allowed_s / self.handing_over_s
 
 
 def is_gateway_lag_only(reasons: Iterable[str]) -> bool:

@@ -10,7 +10,7 @@ import math
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell, Counts, Figures, Results
-from exchange_simulation.messaging.options import COUNT, sizes
+from exchange_simulation.messaging.options import COUNT, sizes_option
 from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.point import Point, Settings
 from exchange_simulation.messaging.presentation import Column, Plot
@@ -82,7 +82,7 @@ BENCHMARK = BenchmarkDefinition(
         ),
     ),
     published=(Published("messages/s as its own buffer grows from 8 bytes to 8 kB", "rises, flat above 2 kB"),),
-    options=(sizes("8B..8KiB"), COUNT),
+    options=(sizes_option("8B..8KiB"), COUNT),
     transports="zeromq",
     quick_values={"sizes": (8, 128, 2048, 8192)},
 )

@@ -5,7 +5,8 @@
     ...                             [                 ▸ queue k]       ...
     each publisher  ◀── one empty reply, once its consumer has N
 
---brokers n: pairs have one of n brokers each, in turn, which share nothing: a distributed broker at its simplest.
+With --brokers n there are n brokers that share nothing, a distributed broker at its simplest: pair i uses broker i
+modulo n.
 Brokerless: k connections, PUSH to PULL, that have nothing in common but the machine.
 """
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Counts
-from exchange_simulation.messaging.options import COUNT, numbers, sizes
+from exchange_simulation.messaging.options import COUNT, numbers_option, sizes_option
 from exchange_simulation.messaging.point import BROKERS, by_size_and, with_brokers
 from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.streams import Streams, by_publishers_clock
@@ -23,7 +24,7 @@ STREAMS = Streams(
     messages=lambda cell: cell.count(COUNTS), streams_key="pairs", median_rate_figure="pair_messages_per_s"
 )
 CPU = {"broker_cores": "broker", "consumer_cores": "consumers", "publisher_cores": "publishers"}
-PAIRS = numbers(
+PAIRS = numbers_option(
     "--pairs",
     noun="pairs",
     most=256,
@@ -31,7 +32,7 @@ PAIRS = numbers(
     metavar="K[,...]",
     help="How many pairs at the same time.",
 )
-BROKERS_OPTION = numbers(
+BROKERS_OPTION = numbers_option(
     f"--{BROKERS}",
     noun="brokers",
     most=8,
@@ -60,6 +61,6 @@ BENCHMARK = BenchmarkDefinition(
         Plot("Message rate of all pairs", "messages_per_s", "messages/s", x="pairs"),
         Plot("CPU (figure 4b)", "cores", "cores", x="pairs", linear=True, series=CPU),
     ),
-    options=(sizes("64,16KiB"), COUNT, PAIRS, BROKERS_OPTION),
+    options=(sizes_option("64,16KiB"), COUNT, PAIRS, BROKERS_OPTION),
     quick_values={"sizes": (64,), "pairs": (1, 2, 8)},
 )

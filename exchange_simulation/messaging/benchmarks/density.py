@@ -13,7 +13,7 @@ from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.benchmarks import throughput
 from exchange_simulation.messaging.benchmarks.throughput import STREAM
 from exchange_simulation.messaging.cell import Cell, Figures, Results
-from exchange_simulation.messaging.options import COUNT, sizes
+from exchange_simulation.messaging.options import COUNT, sizes_option
 from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.presentation import Column, Plot
 
@@ -46,6 +46,6 @@ BENCHMARK = BenchmarkDefinition(
     ),
     plots=(Plot("Density", "between_arrivals_ns", "ns", published=(SMALL,), caption="Less is denser."),),
     published=(SMALL,),
-    options=(sizes("1B..64KiB"), COUNT),
+    options=(sizes_option("1B..64KiB"), COUNT),
     quick_values={"sizes": (8, 1024)},
 )

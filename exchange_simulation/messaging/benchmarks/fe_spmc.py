@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell, Counts, Figures, Results
-from exchange_simulation.messaging.options import COUNT, numbers, sizes
+from exchange_simulation.messaging.options import COUNT, numbers_option, sizes_option
 from exchange_simulation.messaging.point import Point, Settings, by_size_and
 from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.roles import Links, Role, check_descriptors
@@ -26,7 +26,7 @@ from transports.base import Pattern
 from transports.registry import has_broker
 
 COUNTS = Counts(broker=80_000, brokerless=800_000, total_bytes=1 << 28)
-CONSUMERS = numbers(
+CONSUMERS = numbers_option(
     "--consumers",
     noun="consumers",
     most=1024,
@@ -98,7 +98,7 @@ BENCHMARK = BenchmarkDefinition(
         Plot("Bandwidth by size, 32 consumers (figure 5a)", "megabytes_per_s", "MB/s", where={"consumers": 32}),
         Plot("CPU of the broker", "broker_cores", "cores", x="consumers", linear=True),
     ),
-    options=(sizes("64,16KiB"), COUNT, CONSUMERS),
+    options=(sizes_option("64,16KiB"), COUNT, CONSUMERS),
     patterns=lambda _cell: (Pattern.FANOUT,),
     quick_values={"sizes": (64,), "consumers": (1, 4, 32)},
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Counts
-from exchange_simulation.messaging.options import COUNT, sizes
+from exchange_simulation.messaging.options import COUNT, sizes_option
 from exchange_simulation.messaging.paced import askers_fell_behind
 from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.presentation import Column, Plot
@@ -50,7 +50,7 @@ BENCHMARK = BenchmarkDefinition(
         _one_way("under 4 KiB, ours of 4 KiB: us", "under 50", size=4096),
         _one_way("64 KiB: us", "300", size=65536),
     ),
-    options=(sizes("1B..64KiB"), COUNT),
+    options=(sizes_option("1B..64KiB"), COUNT),
     transports="zeromq,tcp",
     quick_values={"sizes": (1, 64, 4096, 65536)},
 )

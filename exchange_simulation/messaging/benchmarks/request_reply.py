@@ -19,7 +19,7 @@ import click
 from exchange_simulation.launching.option_types import OneOf
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell, Figures, Results
-from exchange_simulation.messaging.options import SAMPLE_SECONDS, EachOnce, numbers, sizes
+from exchange_simulation.messaging.options import SAMPLE_SECONDS, EachOnce, numbers_option, sizes_option
 from exchange_simulation.messaging.paced import askers_fell_behind
 from exchange_simulation.messaging.peaks import peaks_by_size, summary_sentences
 from exchange_simulation.messaging.point import Point, Settings
@@ -38,8 +38,10 @@ from transports.registry import scheme_of, transport_of
 
 PATTERNS = {"indexed": Pattern.REQUESTS, "scan": Pattern.SCAN}
 OPTIONS = (
-    numbers("--clients", noun="clients", most=256, default="1,2,4,8", metavar="C[,...]", help="Processes that ask."),
-    numbers(
+    numbers_option(
+        "--clients", noun="clients", most=256, default="1,2,4,8", metavar="C[,...]", help="Processes that ask."
+    ),
+    numbers_option(
         "--threads",
         noun="threads",
         most=256,
@@ -47,8 +49,8 @@ OPTIONS = (
         metavar="T[,...]",
         help="Threads of each, with a link of their own.",
     ),
-    sizes("1KiB"),
-    numbers(
+    sizes_option("1KiB"),
+    numbers_option(
         "--preload",
         noun="messages",
         most=1_000_000,
@@ -57,7 +59,7 @@ OPTIONS = (
         help="Replies to a client that has gone, with 6 clients, 1 thread, 1 KiB.",
         least=0,
     ),
-    numbers(
+    numbers_option(
         "--ahead",
         noun="requests",
         most=10_000,

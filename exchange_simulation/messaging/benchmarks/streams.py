@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell, Counts, Figures, Results
-from exchange_simulation.messaging.options import COUNT, numbers, sizes
+from exchange_simulation.messaging.options import COUNT, numbers_option, sizes_option
 from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.point import by_size_and
 from exchange_simulation.messaging.presentation import Column, Plot
@@ -19,7 +19,7 @@ from exchange_simulation.messaging.streams import Streams, with_megabits
 COUNTS = Counts(broker=50_000, brokerless=1_000_000, total_bytes=1 << 27)
 RATE_OF_A_STREAM = "stream_messages_per_s"
 STREAMS = Streams(messages=lambda cell: cell.count(COUNTS), streams_key="streams", median_rate_figure=RATE_OF_A_STREAM)
-NUMBER_OF_STREAMS = numbers(
+NUMBER_OF_STREAMS = numbers_option(
     "--streams",
     noun="streams",
     most=256,
@@ -87,7 +87,7 @@ BENCHMARK = BenchmarkDefinition(
         _small("one stream", "400", streams=1),
         _small("two streams", "600", streams=2),
     ),
-    options=(sizes("32,512,64KiB"), COUNT, NUMBER_OF_STREAMS),
+    options=(sizes_option("32,512,64KiB"), COUNT, NUMBER_OF_STREAMS),
     transports="zeromq",
     quick_values={"sizes": (32, 65536), "streams": (1, 2, 4)},
 )

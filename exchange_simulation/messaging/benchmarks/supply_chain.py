@@ -18,7 +18,7 @@ from exchange_simulation.launching.option_types import OneOf, Seconds
 from exchange_simulation.launching.options import refused_parameter
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition, CapacityScale
 from exchange_simulation.messaging.cell import Cell, Figures, Results
-from exchange_simulation.messaging.options import SAMPLE_SECONDS, EachOnce, numbers
+from exchange_simulation.messaging.options import SAMPLE_SECONDS, EachOnce, numbers_option
 from exchange_simulation.messaging.point import LOCAL, Point, Settings
 from exchange_simulation.messaging.presentation import Column
 from exchange_simulation.messaging.roles import Links, Role, check_descriptors
@@ -62,7 +62,7 @@ OPTIONS = (
         show_default=True,
         help="vertical: more traffic; horizontal: more locations; freeform: as --config says.",
     ),
-    numbers(
+    numbers_option(
         "--base",
         noun="bases",
         most=MOST_BASE,

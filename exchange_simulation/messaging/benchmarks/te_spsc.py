@@ -18,7 +18,7 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.option_types import OneOf
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell, Counts
-from exchange_simulation.messaging.options import COUNT, numbers, sizes
+from exchange_simulation.messaging.options import COUNT, numbers_option, sizes_option
 from exchange_simulation.messaging.point import Point, Settings, by_size_and
 from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.roles import Links, Role, check_descriptors
@@ -44,7 +44,7 @@ CONSUMERS = click.Option(
     show_default=True,
     help="One consumer of all queues, or one of each, as in the paper.",
 )
-PATTERNS = numbers(
+PATTERNS = numbers_option(
     "--patterns",
     noun="patterns",
     most=8192,
@@ -141,7 +141,7 @@ BENCHMARK = BenchmarkDefinition(
         Plot("Bandwidth", "megabytes_per_s", "MB/s", x="patterns"),
         Plot("Bandwidth by size, 1,024 patterns (figure 6a)", "megabytes_per_s", "MB/s", where={"patterns": 1024}),
     ),
-    options=(sizes("64,16KiB"), COUNT, PATTERNS, CONSUMERS, BINDING, KEY),
+    options=(sizes_option("64,16KiB"), COUNT, PATTERNS, CONSUMERS, BINDING, KEY),
     patterns=lambda _cell: (Pattern.TOPIC,),
     quick_values={"sizes": (64,), "patterns": (1, 32, 1024)},
 )

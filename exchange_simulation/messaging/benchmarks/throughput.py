@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell, Counts, Figures, Results
-from exchange_simulation.messaging.options import COUNT, sizes
+from exchange_simulation.messaging.options import COUNT, sizes_option
 from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.streams import Streams, with_megabits
@@ -63,6 +63,6 @@ BENCHMARK = BenchmarkDefinition(
         BANDWIDTH,
         AMQP_ENGINE,
     ),
-    options=(sizes("1B..64KiB"), COUNT),
+    options=(sizes_option("1B..64KiB"), COUNT),
     quick_values={"sizes": (8, 64, 1024, 65536)},
 )

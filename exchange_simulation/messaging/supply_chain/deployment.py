@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.interrupts import beside
+from exchange_simulation.launching.interrupts import in_background
 from exchange_simulation.messaging.cell import Cell
 from exchange_simulation.messaging.roles import LinkEnd, Links, Role, Sharing
 from exchange_simulation.messaging.supply_chain.agent import ChainAgent, Routes
@@ -226,7 +226,7 @@ def restarting(cell: Cell, roles: Sequence[Role], server: BrokerServer | None) -
         except (TransportError, OSError) as error:
             errors.append(error)
 
-    with beside(restart):
+    with in_background(restart):
         yield
     if errors:
         raise UserError(f"the broker could not be restarted: {errors[0]}")

@@ -60,7 +60,7 @@ def _evidence(record: Record) -> FoldingTable:
         probes_by_rate.setdefault(float(probe[axis.name]), []).append(probe)
     for rate in sorted(probes_by_rate):
         probes = probes_by_rate[rate]
-        held = f"{sum(probe['holds'] for probe in probes)} of {len(probes)}"
+        held_probes = f"{sum(probe['holds'] for probe in probes)} of {len(probes)}"
         figures = []
         for read in columns.values():
             value = _median(probes, read)
@@ -70,7 +70,7 @@ def _evidence(record: Record) -> FoldingTable:
                 figures.append(whole_number(value))
             else:
                 figures.append(number_text(value))
-        table.add_row(f"{rate:,.0f}", held, *figures, _noise(probes), _first_reason(probes))
+        table.add_row(f"{rate:,.0f}", held_probes, *figures, _noise(probes), _first_reason(probes))
     return table
 
 

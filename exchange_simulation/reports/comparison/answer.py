@@ -44,10 +44,10 @@ def _contender_alone(contender: str, arms: list[Record]) -> str:
     kept
     """
     clauses = []
-    timed = [arm for arm in arms if P50 in arm["metrics"]]
-    if timed:
-        fastest = _p50_in_words(min(timed, key=_p50_us))
-        slowest = _p50_in_words(max(timed, key=_p50_us))
+    measured_arms = [arm for arm in arms if P50 in arm["metrics"]]
+    if measured_arms:
+        fastest = _p50_in_words(min(measured_arms, key=_p50_us))
+        slowest = _p50_in_words(max(measured_arms, key=_p50_us))
         clauses.append(f"completion p50 from due {', to '.join(unique([fastest, slowest]))}")
     for arm in arms:
         if arm["settings"]["orders_per_s"] is None and "orders_per_s" in arm["metrics"]:
@@ -58,7 +58,7 @@ def _contender_alone(contender: str, arms: list[Record]) -> str:
     unmeasured = [arm["block"] for arm in arms if arm["held"] is None]
     if unmeasured:
         clauses.append(f"nothing was measured {', '.join(unmeasured)}")
-    if timed and not lost and not unmeasured:
+    if measured_arms and not lost and not unmeasured:
         clauses.append("every rate was kept")
     return f"{contender}: {'; '.join(clauses) or 'nothing was measured'}"
 

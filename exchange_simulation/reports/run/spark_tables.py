@@ -14,7 +14,7 @@ import click
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from exchange_simulation.launching.interrupts import beside
+from exchange_simulation.launching.interrupts import in_background
 from exchange_simulation.launching.notices import has_listener, say
 
 SAY_EVERY_S = 10.0
@@ -79,7 +79,7 @@ def waiting(sentence: str) -> Iterator[None]:
             yield
         return
     click.echo(sentence, err=True)
-    with beside(_remind):
+    with in_background(_remind):
         yield
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from exchange_simulation.launching import kernel_cache
 from exchange_simulation.launching.kernel_cache import ROOT, KernelFolder, choose_folder, is_damaged, problem_with
-from exchange_simulation.launching.notices import heard_by
+from exchange_simulation.launching.notices import notices_to
 from tests.exchange_command import command, exchange_in_process
 from tests.machine import PATIENCE_S, lacks
 
@@ -157,7 +157,7 @@ def test_a_folder_for_one_command_is_told_and_removed_at_its_end(
     monkeypatch.setattr(kernel_cache.atexit, "register", lambda *call, **_: ends.append(call))
     monkeypatch.setattr(kernel_cache.tempfile, "tempdir", str(elsewhere))
     said: list[str] = []
-    with heard_by(said.append):
+    with notices_to(said.append):
         kernel_cache.settle_kernel_cache()
     folder = Path(os.environ["NUMBA_CACHE_DIR"])
     assert folder.parent == elsewhere

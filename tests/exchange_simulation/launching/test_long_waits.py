@@ -8,7 +8,7 @@ import pytest
 
 from exchange_simulation.launching import long_waits
 from exchange_simulation.launching.long_waits import said_if_long
-from exchange_simulation.launching.notices import heard_by
+from exchange_simulation.launching.notices import notices_to
 from tests.machine import PATIENCE_S
 
 
@@ -21,13 +21,13 @@ def test_a_long_wait_is_explained_once_to_the_listener(monkeypatch: pytest.Monke
         output.append(sentence)
         was_said.set()
 
-    with heard_by(listen), said_if_long("the broker to start"):
+    with notices_to(listen), said_if_long("the broker to start"):
         assert was_said.wait(PATIENCE_S)
     assert output == ["waiting for the broker to start, for 0.01 s so far"]
 
 
 def test_a_short_wait_is_not_mentioned() -> None:
     output: list[str] = []
-    with heard_by(output.append), said_if_long("the broker to start"):
+    with notices_to(output.append), said_if_long("the broker to start"):
         pass
     assert output == []

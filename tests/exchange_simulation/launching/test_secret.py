@@ -74,7 +74,7 @@ def visit(port: int, context: zmq.Context[zmq.Socket[bytes]]) -> list[zmq.Socket
 
 
 def introduce(port: int, context: zmq.Context[zmq.Socket[bytes]], name: str) -> int:
-    """What becomes of the handshake of one who knows the run's name."""
+    """Return the event that ends the handshake of a client that knows the run's name."""
     both = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_HANDSHAKE_FAILED_AUTH
     with context.socket(zmq.DEALER) as informed, informed.get_monitor_socket(both) as told:
         informed.linger = 0

@@ -12,7 +12,7 @@ from exchange.allowed import BadSetting
 from exchange.settings import RunSettings
 from exchange_simulation.cli.main import main
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.notices import heard_by
+from exchange_simulation.launching.notices import notices_to
 from exchange_simulation.launching.transport_settings import (
     check_exposure,
     check_transport,
@@ -68,7 +68,7 @@ def test_who_listens_for_other_hosts_says_how(url: str) -> None:
     with pytest.raises(UserError, match=r"open to other hosts, and nothing is encrypted: give --secure.*--insecure"):
         check_exposure(url, insecure=False)
     heard: list[str] = []
-    with heard_by(heard.append):
+    with notices_to(heard.append):
         check_exposure(with_keys(url, "/keys"), insecure=False)
         assert heard == []
         check_exposure(url, insecure=True)

@@ -9,7 +9,7 @@ import pytest
 
 from exchange_simulation.launching.network.probe import probe
 from exchange_simulation.messaging.benchmarks import benchmark_of
-from exchange_simulation.messaging.options import settings_in_words
+from exchange_simulation.messaging.options import settings_from_words
 from exchange_simulation.messaging.plots import figures_of
 from exchange_simulation.messaging.setup import plan_of
 from tests.exchange_command import exchange, exchange_in_process
@@ -66,7 +66,7 @@ def test_two_networks_are_measured_in_turns_and_each_is_a_line(tmp_path: Path) -
 
 def test_one_network_that_lacks_a_transport_leaves_out_that_network_alone() -> None:
     benchmark = benchmark_of("de-pp")
-    settings, _ = settings_in_words(benchmark, ["--transport", "memory", "--network", "local,veth", "--sizes", "64"])
+    settings, _ = settings_from_words(benchmark, ["--transport", "memory", "--network", "local,veth", "--sizes", "64"])
     plan = plan_of(benchmark, settings)
     assert [cell.network for cell in plan.cells] == ["local"]
     assert len(plan.left_out) == 1

@@ -12,14 +12,14 @@ from exchange_simulation.messaging.cell import Cell
 from exchange_simulation.messaging.cell_turns import measure_in_turns, steps_of
 from exchange_simulation.messaging.earlier import can_go_on, earlier_tries
 from exchange_simulation.messaging.measurements import Measurements
-from exchange_simulation.messaging.options import settings_in_words
+from exchange_simulation.messaging.options import settings_from_words
 from exchange_simulation.messaging.point import Settings
 from exchange_simulation.messaging.setup import plan_of
 from exchange_simulation.messaging.setups import Setups
 from exchange_simulation.repeats.noise_rule import RedoRule
 
 THROUGHPUT = benchmark_of("throughput")
-SETTINGS, _ = settings_in_words(
+SETTINGS, _ = settings_from_words(
     THROUGHPUT, ["--transport", "tcp", "--sizes", "8,64", "--count", "20000", "--repeats", "3", "--keep-noisy"]
 )
 CELLS = [Cell("tcp", {"size_bytes": size}, SETTINGS) for size in (8, 64)]

@@ -74,11 +74,11 @@ def test_more_lags_than_the_buffer_holds_are_counted() -> None:
     assert lags.all().max_ns == 5
 
 
-def publisher_that_took(taken_s: float) -> RoleResult:
-    """A publisher of 1,000 messages that were due within 0.999 s."""
+def publisher_that_sent_for(sent_s: float) -> RoleResult:
+    """A publisher whose 1,000 messages were due within 0.999 s, and were sent within `sent_s`."""
     lags = Lags()
     lags.add(np.full(1000, 50_000, np.int64))
-    details = {"lag": lags.all(), "load": "1000", "started_ns": 0, "given_s": 0.999, "taken_s": taken_s}
+    details = {"lag": lags.all(), "load": "1000", "started_ns": 0, "given_s": 0.999, "taken_s": sent_s}
     return RoleResult(sent=1000, details=details)
 
 
@@ -93,8 +93,8 @@ def saturation_reasons(publisher: RoleResult, consumer: RoleResult, rate: object
     return benchmark_of("de-spsc").saturation_reasons(cell, {"publisher": publisher, "consumer": consumer})
 
 
-IN_TIME = publisher_that_took(0.999)
-TOO_SLOW = publisher_that_took(1.998)
+IN_TIME = publisher_that_sent_for(0.999)
+TOO_SLOW = publisher_that_sent_for(1.998)
 KEEPS_UP = consumer_at_the_end_of_its_last_quarter(900)
 FALLS_BEHIND = consumer_at_the_end_of_its_last_quarter(1_400)
 
@@ -117,22 +117,29 @@ def test_a_flood_is_never_saturated() -> None:
     assert saturation_reasons(TOO_SLOW, FALLS_BEHIND, rate="max") == []
 
 
-class HeldTail:
-    """A session whose messages come ten at a time, each after a millisecond; a buffer holds the last ten for 400 ms."""
+class EmptyLink:
+    """A link on which no further message has come."""
 
     junk = 0
+
+    def receive(self, _batch: FrameBatch) -> int:
+        return 0
+
+
+class SessionWithHeldTail:
+    """A session whose messages come ten at a time, each after a millisecond; a buffer holds the last ten for 400 ms."""
+
     clock_ahead_ns = 0
 
     def __init__(self, count: int) -> None:
         self._source = MessageSource(16)
         self._count = count
-        self.link = self
+        self.link = EmptyLink()
 
     def send_all(self, *_: object) -> None: ...
 
-    def receive(self, _link: object, batch: FrameBatch | None = None, _problem: str = "") -> int:
-        if batch is None:  # this call is that of the link: no further messages have come
-            return 0
+    def receive(self, _link: object, batch: FrameBatch, _problem: str) -> int:
+        """Return the time at which the batch came, ns."""
         self._source.fill(min(10, batch.capacity_frames), 1)
         for frame in self._source.batch:
             batch.append(frame)
@@ -144,7 +151,7 @@ class HeldTail:
 
 def test_a_tail_that_a_buffer_holds_is_no_growing_backlog() -> None:
     """Regression: with Nagle's algorithm on, a run with a p99 of 2 ms was called saturated."""
-    result = Consume(16, 1_001)(HeldTail(1_001))  # type: ignore[arg-type]
+    result = Consume(16, 1_001)(SessionWithHeldTail(1_001))  # type: ignore[arg-type]
     assert result.last_ns == 1_401 * MS
     assert result.details["last_quarter"] == [(751, 751 * MS), (901, 901 * MS)]
 

@@ -12,7 +12,7 @@ from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.benchmarks.perftest import Destination, Shape, destinations_of, figures, points
 from exchange_simulation.messaging.cell import Cell
 from exchange_simulation.messaging.flow import ConsumeShared
-from exchange_simulation.messaging.options import settings_in_words
+from exchange_simulation.messaging.options import settings_from_words
 from exchange_simulation.messaging.point import Settings
 from exchange_simulation.messaging.roles import LinkEnd, Links, Role, RoleResult
 from exchange_simulation.messaging.streams import LEAST_SPAN_NS
@@ -241,7 +241,7 @@ def test_the_defaults_are_the_paper_s_60_clients_and_transfers() -> None:
 def test_a_quick_perftest_has_two_clients_on_each_queue(words: str, clients: int) -> None:
     """Regression: with three queues, the default of four clients was refused."""
     perftest = benchmark_of("perftest")
-    settings, _ = settings_in_words(perftest, words.split())
+    settings, _ = settings_from_words(perftest, words.split())
     assert sum(destination.shape.publishers for destination in destinations_of(cell_of(settings))) == clients
     assert perftest.points(settings)
 

@@ -15,7 +15,7 @@ from exchange_simulation.messaging import suite as suite_module
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.benchmark_record import settings_given
 from exchange_simulation.messaging.benchmarks import benchmark_of, de_spsc, names
-from exchange_simulation.messaging.options import settings_again, settings_in_words
+from exchange_simulation.messaging.options import settings_again, settings_from_words
 from exchange_simulation.messaging.setup import _settled, check_cells, plan_of
 from exchange_simulation.messaging.suite import SuiteJob, jobs_of_suite, measure_suite
 from transports.base import Pattern
@@ -25,7 +25,7 @@ WITHOUT_PAIRS = {"perftest", "fe-spmc", "te-spsc", "request-reply", "supply-chai
 
 
 def settings(benchmark: BenchmarkDefinition, words: str) -> dict[str, object]:
-    settings_of_words, _ = settings_in_words(benchmark, words.split())
+    settings_of_words, _ = settings_from_words(benchmark, words.split())
     return dict(settings_of_words)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from exchange.json_records import Record
 from exchange_simulation.messaging.benchmarks import benchmark_of
-from exchange_simulation.messaging.options import settings_in_words
+from exchange_simulation.messaging.options import settings_from_words
 from exchange_simulation.messaging.point import in_each_network
 from exchange_simulation.papers.capacity_part import CapacityPart
 from exchange_simulation.papers.catalogue import PAPERS
@@ -111,7 +111,7 @@ def as_if_measured(part: object, paper: Paper, quick: bool) -> Record:
     assert isinstance(part, BenchPart)
     benchmark = benchmark_of(part.benchmark)
     options = part.quick if quick else part.full
-    settings, _ = settings_in_words(benchmark, [*shlex.split(options), "--repeats", str(part.repeats)])
+    settings, _ = settings_from_words(benchmark, [*shlex.split(options), "--repeats", str(part.repeats)])
     rows = []
     for transport in settings["transport"]:
         for point in in_each_network(benchmark.points(settings), settings):

@@ -10,7 +10,7 @@ import orjson
 import pytest
 from kept_folders import figures, put_bytes, put_run, put_trial, record, results
 
-from exchange_simulation.reports.comparison.table import show as as_compare_does
+from exchange_simulation.reports.comparison.table import show as show_comparison
 from exchange_simulation.reports.run.terminal import show_record
 
 
@@ -39,7 +39,7 @@ def test_a_run_is_shown_as_by_exchange_run_with_conditions(
 
 
 def test_a_trial_is_shown_as_its_command_shows_it(results_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    as_compare_does(orjson.loads((results_folder / "trial" / "comparison.json").read_bytes()))
+    show_comparison(orjson.loads((results_folder / "trial" / "comparison.json").read_bytes()))
     assert results(results_folder, "show", "trial").output == capsys.readouterr().out
 
 
@@ -64,7 +64,7 @@ def test_json_is_the_record_s_own_bytes(results_folder: Path) -> None:
     ("name", "message"),
     [
         ("frist", "no run or trial called frist (did you mean first?)"),
-        ("bb01", "2 names in"),  # they end so
+        ("bb01", "2 names in"),  # two names end with it
         ("notes", "no folder of ours"),
         ("x" * 300, "no run or trial"),
     ],
@@ -95,7 +95,7 @@ def test_a_trial_of_an_unknown_command_is_refused_by_its_name(tmp_path: Path) ->
 
 
 def spoilt(good: Any, depth: int = 0) -> Iterator[Any]:
-    """The record once for each of its values, with one of another type in its place; and without each of its parts."""
+    """Yield damaged copies: each value once replaced by one of another type, each key of two levels once left out."""
     if isinstance(good, dict):
         for place in good:
             for other in spoilt(good[place], depth + 1):

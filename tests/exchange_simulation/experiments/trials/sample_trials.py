@@ -35,12 +35,13 @@ def plan(repeats: int = 10, seed: int = 1, **of_arms: Any) -> TrialPlan:
 def record_of(folder: Path, planned: RunSettings, us: float = 100.0, **changed: Any) -> dict[str, Any]:
     """A complete run in which every completion took so long; CPU likewise."""
     times = dict.fromkeys(("p50", "p90", "p99", "p999"), us)
+    changed_settings = changed.pop("settings", {})
     record = {
         "schema": 1,
         "name": folder.name,
         "status": "complete",
         "reasons": [],
-        "settings": {**orjson.loads(json_bytes(planned.as_dict())), **changed.pop("settings", {})},
+        "settings": {**orjson.loads(json_bytes(planned.as_dict())), **changed_settings},
         "counts": {"orders_answered": 1000},
         "checksums": {"orders": "aa", "answers": "bb"},
         "rates": {"orders_per_s": planned.orders_per_s, "answers_per_s": 2400.0},

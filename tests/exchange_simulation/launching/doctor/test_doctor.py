@@ -56,6 +56,11 @@ def test_the_answer_names_good_purposes_and_each_reason_once() -> None:
     assert "good for medians and CPU costs" in late
 
 
+def test_a_purpose_of_which_no_item_was_examined_is_left_out() -> None:
+    assert summary_of([item for item in ALL_GOOD if item.name == "java"]) == "This machine is good for Spark's tables."
+    assert summary_of([]) == "This machine was not examined."
+
+
 def test_an_item_that_every_purpose_needs_is_a_reason_against_all() -> None:
     full = [*ALL_GOOD, Item(name="disk", verdict="no", found="", why="little disk")]
     assert summary_of(full).startswith("This machine is not for medians and CPU costs, ")

@@ -16,7 +16,7 @@ import pytest
 from exchange_simulation.launching.launch import watch
 from exchange_simulation.launching.launch.watch import Moment, Watch
 from exchange_simulation.launching.lineup import Lineup
-from exchange_simulation.launching.notices import heard_by
+from exchange_simulation.launching.notices import notices_to
 from exchange_simulation.launching.process_group import ProcessGroup
 
 READY = json.dumps({"event": "ready", "url": "there"})
@@ -253,7 +253,7 @@ def test_components_that_are_not_ready_soon_are_named(
     for role in ("gateway", "reporter"):
         shells.start(role, says(result(role)))
     shells.start("engine", f"while [ ! -e {was_said} ]; do sleep 0.01; done; {says(result('engine'))}")
-    with heard_by(listen):
+    with notices_to(listen):
         follow(shells, Lineup())
     assert len(output) == 1, output
     assert output[0].startswith("waiting for ")

@@ -14,9 +14,9 @@ from playwright.sync_api import Browser
 from exchange_simulation.messaging.report import write_page
 
 FIGURES = {"de-spsc": 3 - 1, "request-reply": 2 + 1 - 1, "perftest": 0}
-"""Those of request-reply by threads are one for each way to match: 8 lines each, not 16.
+"""By benchmark, the number of figures on its page, without the one on its card.
 
-One of each benchmark is on its card.
+The figures of request-reply by threads are one for each way to match: 8 lines each, not 16.
 """
 CUT_OFF = """[...document.querySelectorAll('figure')].flatMap(figure => [...figure.querySelectorAll('svg text')]
     .filter(text => text.getBoundingClientRect().right > figure.getBoundingClientRect().right + 40)

@@ -21,7 +21,7 @@ HdrHistogram = pytest.importorskip("hdrh.histogram", reason=NO_WHEEL).HdrHistogr
 HistogramLogReader = pytest.importorskip("hdrh.log", reason=NO_WHEEL).HistogramLogReader
 
 LARGEST_ERROR = 1 / 1024
-"""Of a value that the library reports, relative to the recorded one."""
+"""The largest error of a value that the library reports, relative to the recorded one."""
 
 Intervals = dict[str, list[Any]]
 """The library's histograms of each clock, in the file's order."""
