@@ -33,7 +33,7 @@ NAME = "market"
 """Name of the simulation's folder."""
 MASTER = "local[2]"
 THREADS = 2
-"""Of DuckDB, as many as Spark has."""
+"""The number of DuckDB's threads: as many as Spark has."""
 REQUIRED_PER_S = 3e6
 EVERY_NS = 10**9
 """The length of a bar."""

@@ -1,4 +1,4 @@
-"""Ids of a market: of several gateways at one engine, each numbers its own orders, and the engine adds whose they are.
+"""Ids of a market of several gateways: each gateway numbers its own orders, and the engine adds the gateway's number.
 
 A gateway's order n has the id n on its own link, with one gateway as with many. Within the engine, and in its recorded
 input, the order has a market id:

@@ -105,7 +105,7 @@ class Place(NamedTuple):
 
 
 class Book(NamedTuple):
-    """The arena in words of three kinds, the index of resting orders by id, and which book it is."""
+    """The arena in words of three kinds, the index of resting orders by id, and the place of this book."""
 
     records: Words
     bitmap: Arena

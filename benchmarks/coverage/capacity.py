@@ -147,7 +147,7 @@ class SearchResult(NamedTuple):
     log_error: float
     """The logarithm of estimate / capacity, without its sign."""
     half_width: float
-    """Of the interval, in the logarithm of the rate."""
+    """Half the width of the interval, in the logarithm of the rate."""
     probes: int
 
 

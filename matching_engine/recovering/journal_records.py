@@ -42,9 +42,9 @@ REPLAY_BYTES = 1 << 23
 REPLAY_FRAMES = 1 << 21
 # The reasons for which `read_records` returns.
 DONE = 0
-"""It has read all of the data."""
+"""All of the data was read."""
 ROOM = 1
-"""Its batch is full."""
+"""The batch is full."""
 BAD = 2
 """The next record is not whole."""
 

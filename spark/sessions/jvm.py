@@ -35,7 +35,7 @@ LOG_NAME = "jvm.log"
 MENTION_OF_ERROR = re.compile("error|exception|unrecognized|not found", re.IGNORECASE)
 NAME_OF_EXCEPTION = re.compile(r'^(Exception in thread "[^"]*" )?([\w.$]+(Exception|Error): )?')
 CHATTY_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
-"""They print a failure's Java stack trace on stderr, although it is raised as well."""
+"""Loggers that print a failure's Java stack trace on stderr, although it is raised as well."""
 
 
 @contextmanager

@@ -117,7 +117,7 @@ class RedisProbe:
             "version": self._connection.facts.get("version"),
             "sync": self._sync(),
         }
-        """They are asked for once: at the end of a run the server may not answer any more."""
+        """Facts about the server. It is asked for them once: at the end of a run it may not answer any more."""
 
     def _sync(self) -> str:
         """When the server syncs its streams to the disk: always, everysec or no; `off` if it keeps no file of them."""

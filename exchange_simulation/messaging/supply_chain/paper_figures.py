@@ -18,9 +18,9 @@ class GroupShare:
     """A group's share in percent."""
 
     messages: float
-    """Of the messages received."""
+    """The share of the messages received."""
     kilobytes: float
-    """Of their bytes."""
+    """The share of the bytes received."""
 
 
 PAPERS_MIX = {

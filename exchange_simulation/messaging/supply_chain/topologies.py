@@ -48,9 +48,9 @@ COUNTS = {
 }
 """Names of the entries of a file, by the kind of location that they count."""
 MOST_LOCATIONS = 1_000
-"""Of a kind, in a file."""
+"""The most locations of one kind in a file."""
 MOST_FAMILIES = 10_000
-"""In a file."""
+"""The most product families in a file."""
 LEAST_KB = 0.1
 """The smallest size of a message in a file, which has room for the head of our frames."""
 MOST_KB = 64.0

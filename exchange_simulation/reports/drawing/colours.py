@@ -30,7 +30,7 @@ GOLD = "exchange:gold"
 NAVY = "exchange:navy"
 
 TRANSPORT_COLOURS = {name: f"exchange:{transport.colour}" for name, transport in built_in().items() if transport.colour}
-"""The name of each transport's colour. A transport's declaration says which one it is."""
+"""By transport, the name of the colour that its declaration says."""
 ROLE_COLOURS = {"gateway": VIOLET, "engine": OLIVE, "broker": BROWN, "reporter": SLATE}
 SPARE_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, BROWN, VIOLET, OLIVE, SLATE)
 """The colours of lines whose transport has none, in the order in which they are used."""
