@@ -143,14 +143,3 @@ def test_keys_in_the_address_of_a_users_broker_are_copied_to_the_other_hosts(
         monkeypatch.setenv(PASSWORD, node.password)
         run = running("--hosts", hosts, "--transport", f"{node.url}/%2F?keys={keys}", *LOAD)
         finish_without_showing(node.password, run)
-
-
-def test_a_missing_file_is_named_before_anything_starts(
-    host_without: Callable[[str], Path], given: Path, tmp_path: Path
-) -> None:
-    missing = given / "missing.pem"
-    words = ("--hosts", host_without("engine"), "--transport", "amqps://somebody@127.0.0.1:1", *LOAD)
-    finished = exchange("run", "--results", tmp_path / "results", *words, **{CA_FILE: str(missing)})
-    assert finished.code == 2
-    assert str(missing) in finished.err
-    assert not list((tmp_path / "results").glob("*")), "no folder is left"
