@@ -53,7 +53,7 @@ def orders(
     return np.frombuffer(bytearray(stream), ORDER)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Answers:
     """Answers of the engine by kind, each kind in the engine's order. `id` is that of the order."""
 
@@ -63,6 +63,11 @@ class Answers:
     rejections: Records
     cancelled: Records
     replaced: Records
+
+    def __repr__(self) -> str:
+        """For example: <Answers: 1,430 trades, 611 confirmations, 702 quotes>"""
+        counts = [f"{len(records):,} {kind}" for kind, records in vars(self).items() if len(records)]
+        return f"<Answers: {', '.join(counts) or 'none'}>"
 
 
 class OrderBook:

@@ -599,6 +599,7 @@ OPTIONS_THAT_VARY: dict[Callable[..., Any], Set[str]] = {
     nagle: {"transport", "rate", "nagle"},
     sweep: set(),
     capacity: {"rate", "orders", "duration", "pairs", "reporters"},
+    simulate: OPTIONS.keys() - SIMULATION_OPTIONS,
 }
 """By function: the options of a run that it does not take, since it varies them or names them otherwise."""
 

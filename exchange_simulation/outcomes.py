@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from exchange.percentiles import FIGURES
 from exchange.second_columns import RATES
+from exchange.words import counted
 from exchange_simulation.launching.record.noise_summary import NoiseSummary, noise_of
 from exchange_simulation.reports.comparison.arm_rows import arm_rows
 from exchange_simulation.reports.drawing.colours import LIGHT
@@ -432,8 +433,8 @@ class Benchmark(MeasuredOutcome):
         return rows
 
     def __str__(self) -> str:
-        cells = len(self.rows())
-        return f"{self.record['benchmark']}, {self.status}: {self.record['about']}; {cells} cells"
+        cells = counted(len(self.rows()), "cells")
+        return f"{self.record['benchmark']}, {self.status}: {self.record['about']}; {cells}"
 
 
 @dataclass(frozen=True, repr=False)

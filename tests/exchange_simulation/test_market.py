@@ -106,3 +106,9 @@ def test_the_content_of_a_tape_is_matched_as_its_orders(content: Callable[[bytes
 def test_what_is_neither_orders_nor_a_tape_is_refused_with_its_type():
     with pytest.raises(MalformedMessage, match="the type list; allowed are arrays and bytes"):
         OrderBook().match([1, 2, 3])
+
+
+def test_answers_are_printed_as_their_numbers() -> None:
+    answers = OrderBook().match(orders(seed=1, count=5_000))
+    assert repr(answers).startswith(f"<Answers: {len(answers.trades):,} trades, ")
+    assert len(repr(answers)) < 200

@@ -62,6 +62,9 @@ def test_help_shows_every_option_of_a_run_with_its_default() -> None:
     of_compare = inspect.signature(exchange_simulation.compare).parameters
     assert "rate" not in of_compare
     assert "packing" in of_compare
+    of_simulate = inspect.signature(exchange_simulation.simulate).parameters
+    assert {"seed", "prices", "price_model", "max_price", "policy"} <= of_simulate.keys()
+    assert not {"options", "transport", "rate"} & of_simulate.keys()
 
 
 @pytest.mark.parametrize("given", [{"rates": 2000}, {"transports": 7}])
