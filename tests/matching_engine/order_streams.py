@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -154,7 +154,10 @@ INSTRUMENTS = 3
 
 @dataclass(frozen=True)
 class Drawn:
-    """The values that hypothesis drew for a message. It names the order that came `earlier` messages before it."""
+    """The values that hypothesis drew for a message.
+
+    A cancel or replace names the order that came `earlier` messages before it; a replace may keep that order's price.
+    """
 
     kind: type[Message]
     has_new_id: bool
@@ -163,10 +166,11 @@ class Drawn:
     price: int
     volume: int
     order_type: int
+    keeps_price: bool
     instrument: int = 0
 
-    def message(self, number: int) -> Message:
-        """Return the message of this number in its stream."""
+    def message(self, number: int, prices: Sequence[int]) -> Message:
+        """Return the message of this number in its stream. `prices`: of the messages up to this one, at least."""
         named_id = max(0, number - self.earlier)
         order_id = number if self.has_new_id else number // 2
         if self.kind is Cancel:
@@ -174,7 +178,8 @@ class Drawn:
         if self.kind is CancelRequest:
             return CancelRequest(number, named_id)
         if self.kind is ReplaceRequest:
-            return ReplaceRequest(number, named_id, self.price, self.volume)
+            price = prices[named_id - 1] if self.keeps_price and named_id else self.price
+            return ReplaceRequest(number, named_id, price, self.volume)
         if self.kind is TypedOrder:
             price = 0 if self.order_type == MARKET and self.has_new_id else self.price
             return TypedOrder(order_id, self.side, price, self.volume, self.order_type)
@@ -189,28 +194,30 @@ KINDS_WITH_INSTRUMENTS = [*KINDS, *[InstrumentOrder] * 9]
 
 
 @st.composite
-def streams(draw, max_price: int, most: int = 60, instruments: int = 0) -> list[Message]:
+def streams(draw, max_price: int, most: int = 60, instruments: int = 0, least: int = 0) -> list[Message]:
     """Draw orders of all types at a few neighbouring prices, so that they trade, with cancels and replaces.
 
     `instruments`: if there are any, half of the records are orders of one of them, often of the first, the last or the
-    middle one, and sometimes of the next number, which nobody serves. Some records have a wrong field, a repeated id,
-    or name an order that is not there.
+    middle one, and sometimes of the next number, which nobody serves. About every third record has a wrong field, a
+    repeated id, or names an order that is not there; if most had, hardly an order would trade or be cancelled.
     """
     busy_instruments = [0, instruments // 2, max(instruments - 1, 0)]
     centre = draw(st.integers(1, max_price))
     near = st.integers(max(1, centre - 3), min(max_price, centre + 3))
+    any_price = st.integers(0, 0xFFFF)
+    order_types = [*range(LIMIT, POST_ONLY + 1)]
     message = st.builds(
         Drawn,
         kind=st.sampled_from(KINDS_WITH_INSTRUMENTS if instruments else KINDS),
-        has_new_id=st.sampled_from([True, True, True, True, False]),
+        has_new_id=st.sampled_from([*[True] * 9, False]),
         earlier=st.one_of(st.integers(1, 4), st.integers(0, most)),
-        side=st.one_of(st.sampled_from([ASK, BID]), st.sampled_from([ASK, BID]), st.sampled_from([0, 3, 255])),
-        price=st.one_of(near, near, near, st.integers(0, 0xFFFF)),
+        side=st.sampled_from([*[ASK, BID] * 15, 0, 3, 255]),
+        price=st.one_of(*[near] * 9, any_price),
         volume=st.one_of(st.integers(1, 4), st.integers(1, 100), st.integers(0, 0xFFFF), st.just(0xFFFF)),
         instrument=st.one_of(st.sampled_from(busy_instruments), st.integers(0, instruments)),
-        order_type=st.one_of(
-            st.integers(LIMIT, POST_ONLY), st.integers(LIMIT, POST_ONLY), st.sampled_from([0, 6, 255])
-        ),
+        order_type=st.sampled_from([*order_types * 6, 0, 6, 255]),
+        keeps_price=st.booleans(),
     )
-    drawn = draw(st.lists(message, max_size=most))
-    return [entry.message(number) for number, entry in enumerate(drawn, 1)]
+    drawn = draw(st.lists(message, min_size=least, max_size=most))
+    prices = [entry.price for entry in drawn]
+    return [entry.message(number, prices) for number, entry in enumerate(drawn, 1)]

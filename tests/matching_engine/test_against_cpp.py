@@ -35,6 +35,7 @@ def long_stream(seed: int, max_price: int) -> Iterator[Message]:
     """Yield orders of all types at a few neighbouring prices, cancels and replaces; some have a wrong field."""
     chance = random.Random(seed)
     centre = chance.randint(1, max_price)
+    prices: list[int] = []
     for number in range(1, MESSAGES + 1):
         near = chance.randint(max(1, centre - 3), min(max_price, centre + 3))
         is_near = chance.random() < 0.95
@@ -46,8 +47,10 @@ def long_stream(seed: int, max_price: int) -> Iterator[Message]:
             price=near if is_near else chance.randint(0, 0xFFFF),
             volume=chance.choice((chance.randint(1, 4), chance.randint(1, 100), chance.randint(0, 0xFFFF))),
             order_type=chance.choice((1, 2, 3, 4, 5)) if chance.random() < 0.95 else 6,
+            keeps_price=chance.random() < 0.3,
         )
-        yield drawn.message(number)
+        prices.append(drawn.price)
+        yield drawn.message(number, prices)
 
 
 @given(seed=st.integers(0, 2**32), max_price=st.sampled_from([1, 3, 64, 127, 999, 4095, 65534]))
