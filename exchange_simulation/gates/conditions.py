@@ -29,7 +29,7 @@ class FigureKind(Enum):
 
 
 COMPLETION_NAMES = {label: name for name, label in FIGURES.items()}
-"""Names of completion figures in a record, by the word of a condition: p999 by p99.9."""
+"""Names of completion figures in a record, by the word of a condition."""
 OTHER_FIGURES = {"cpu": "cpu_s_per_million", "rate": "orders_per_s"}
 """Metrics that are no completion times, by the word of a condition."""
 KINDS_OF_OTHER_FIGURES = {"cpu": FigureKind.CPU, "rate": FigureKind.RATE}

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from exchange_simulation.reports.live.spark_table import SECONDS_SHOWN, SecondsOnScreen
-from spark.live.batch import FIGURES
+from spark.live.batch import LIVE_FIGURES
 from spark.live.table import Totals
 
 RUN = Path("results/first")
@@ -18,7 +18,7 @@ RUN = Path("results/first")
 def row(second: int, final: bool = True, **figures: float) -> dict[str, Any]:
     """Return the row of a second, with a few figures measured, and those that are given."""
     measured = {"orders_per_s": 8000.0 + second, "due_count": 8000, "due_p50_us": 120.4, "due_p99_us": 310.0}
-    return {"second": second, "final": final, **dict.fromkeys(FIGURES), **measured, **figures}
+    return {"second": second, "final": final, **dict.fromkeys(LIVE_FIGURES), **measured, **figures}
 
 
 def output_of(batches: list[list[dict[str, Any]]], is_terminal: bool = False) -> str:
