@@ -156,22 +156,27 @@ def decode_line(line: bytes) -> Record:
     if record["kind"] in NEEDED_BY_FIGURES:
         check(record["payload"], NEEDED_BY_FIGURES[record["kind"]])
     if record["kind"] == COMPLETION:
-        _check_buckets(record["payload"])
+        damage = damage_of_buckets(record["payload"])
+        if damage is not None:
+            raise UnusableRecord(DAMAGED, f"is damaged: {damage}")
     return record
 
 
-def _check_buckets(payload: Record) -> None:
-    """Raise UnusableRecord if a completion's buckets are not as `LogBuckets.sparse` makes them."""
+def damage_of_buckets(payload: Record) -> str | None:
+    """Return how a completion's buckets differ from those that `LogBuckets.sparse` makes; None if they do not."""
     buckets = payload["bucket"]
     counts = payload["bucket_count"]
     if len(buckets) != len(counts):
-        raise UnusableRecord(DAMAGED, f"is damaged: bucket has {len(buckets)} values, and bucket_count {len(counts)}")
+        return f"bucket has {len(buckets)} values, and bucket_count {len(counts)}"
     if buckets and not (min(buckets) >= 0 and max(buckets) < BUCKETS):
         strange = min(buckets) if min(buckets) < 0 else max(buckets)
-        raise UnusableRecord(DAMAGED, f"is damaged: bucket holds {strange}, and buckets are 0 to {BUCKETS - 1}")
+        return f"bucket holds {strange}, and buckets are 0 to {BUCKETS - 1}"
     numbers = (payload["count"], payload["sum_ns"], payload["min_ns"], payload["max_ns"], *counts)
     if min(numbers) < 0 or max(numbers) >= MOST:
-        raise UnusableRecord(DAMAGED, f"is damaged: a number of the histogram is not between 0 and {MOST - 1}")
+        return f"a number of the histogram is not between 0 and {MOST - 1}"
+    if sum(counts) != payload["count"]:
+        return f"bucket_count adds up to {sum(counts)}, and count is {payload['count']}"
+    return None
 
 
 def decode_sent(document: bytes, run: int) -> Record | None:

@@ -22,13 +22,13 @@ def summarize(run_folder: Path, *, write_archive: bool = False) -> str | None:
     """Make all tables of a finished run; return a note about Java for the user, if there is one.
 
     Arrow makes them all but sample_seconds, which Spark makes of the samples. SparkError, a sentence that says what to
-    do, if it fails.
+    do, if it fails: without Java, once all others are made.
     """
     record = read_run(run_folder)
-    java = find_java()
     tables = tables_folder(run_folder)
     with typed_errors(run_folder):
         write_run_tables(run_folder, record)
+        java = find_java()
         with open_session(java=java, write_archive=write_archive) as spark, typed_errors(run_folder):
             write_sample_seconds(spark, tables)
     return java.note

@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as fn
 
 from exchange.records import SAMPLE
+from spark.tables.schemas import AT
 from spark.tables.spool import read_records, rows_of_kind
 
 SOURCE = "source"
@@ -34,16 +35,28 @@ def samples_of_lines(lines: DataFrame) -> DataFrame:
 
 
 def answered_at() -> Column:
-    """Return a sample's event time for streams: when it was answered, on the gateway's monotonic clock."""
+    """Return a sample's event time for streams: when it was answered, on the gateway's monotonic clock.
+
+    That clock counts from the start of the gateway's host. Give it for gateways of one host only: a stream has one
+    watermark, so it drops the samples of a host whose clock is more than LATENESS behind another's.
+    """
     return fn.timestamp_micros(fn.expr("answered_ns div 1000"))
+
+
+def reported_at() -> Column:
+    """Return a sample's event time for streams over several hosts: when the reporter took it, by its wall clock.
+
+    That is up to a second after the answer.
+    """
+    return fn.col(AT)
 
 
 def sample_seconds(samples: DataFrame, at: Column, keys: Sequence[str] = (SOURCE,)) -> DataFrame:
     """Return a row for each second and each value of `keys`, from samples in a table or in a stream.
 
-    `at` is a sample's event time. Columns: `keys`; window (start, end); samples; mean_us; p50_us; p50_low_us and
-    p50_high_us, the 95 % interval, null for fewer than six samples; max_us. Times run from an order's due time, or from
-    handing over if the run had no schedule, to its first answer.
+    `at` is a sample's event time: `answered_at` or `reported_at`. Columns: `keys`; window (start, end); samples;
+    mean_us; p50_us; p50_low_us and p50_high_us, the 95 % interval, null for fewer than six samples; max_us. Times run
+    from an order's due time, or from handing over if the run had no schedule, to its first answer.
     """
     times = samples.select(*keys, at.alias("at"), _completion_us())
     grouped = times.withWatermark("at", LATENESS).groupBy(*keys, fn.window("at", "1 second").alias("window"))

@@ -2,6 +2,8 @@
 -- The 95 % interval of the median is that of spark/samples.py. It runs between the samples of two ranks, each
 -- 0.98 sqrt(n) from the middle rank: 1.96 standard deviations of sqrt(n) / 2. For fewer than six samples, low_rank is
 -- below 1: no sample has it, so the interval is null.
+-- Samples include the warm-up, and the summary leaves it out. So a run with a warm-up has no errors: they would compare
+-- the figures of different orders.
 with sampled as (
   select experiment, run, if(due_ns is null, 'handed_over', 'due') as clock,
     (answered_ns - coalesce(due_ns, handed_over_ns)) / 1e3 as us
@@ -21,11 +23,13 @@ with sampled as (
   select experiment, run, coalesce(due_count, handed_over_count) as orders,
     coalesce(due_p50_us, handed_over_p50_us) as p50_us, coalesce(due_mean_us, handed_over_mean_us) as mean_us
   from summary
+), with_warm_up as (
+  select experiment, run, warm_up_s > 0 as has_warm_up from runs
 )
 select experiment, run, clock, samples, orders,
   estimated.p50_us as sampled_p50_us, p50_low_us as sampled_p50_low_us, p50_high_us as sampled_p50_high_us,
-  exact.p50_us, 100 * (estimated.p50_us / exact.p50_us - 1) as p50_error_percent,
+  exact.p50_us, case when not has_warm_up then 100 * (estimated.p50_us / exact.p50_us - 1) end as p50_error_percent,
   estimated.mean_us as sampled_mean_us, exact.mean_us,
-  100 * (estimated.mean_us / exact.mean_us - 1) as mean_error_percent
-from estimated join exact using (experiment, run)
+  case when not has_warm_up then 100 * (estimated.mean_us / exact.mean_us - 1) end as mean_error_percent
+from estimated join exact using (experiment, run) join with_warm_up using (experiment, run)
 order by experiment, run, clock

@@ -22,17 +22,22 @@ EVENT_COLUMNS = {
     "trades": "experiment string, run string, instrument int, sequence bigint, time_ns bigint, price int, volume int",
     "quotes": "experiment string, run string, instrument int, sequence bigint, time_ns bigint, bid int, ask int",
 }
-"""Tables of events that a simulation may lack, with the columns that the views OVER_ANY_EVENTS use of them."""
-OVER_ANY_EVENTS = ("bars_by_time", "market_stats")
-"""Views that take a table of events for empty if it is not there."""
+"""Tables of events that a run may lack, with the columns that the views over any events use of them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GoldView:
-    """A view: the function that makes its rows, and the tables without which it is not made."""
+    """A view: the function that makes its rows, and the tables that it reads."""
 
     rows_of: Callable[[SparkSession], DataFrame]
     tables: tuple[str, ...]
+    takes_any: bool = False
+    """Whether one of the tables is enough: those that are not there count as empty. Otherwise the view needs all."""
+
+    def can_be_made(self, tables: Collection[str]) -> bool:
+        """Return whether the view can be made, given the tables that are there."""
+        are_there = [table in tables for table in self.tables]
+        return any(are_there) if self.takes_any else all(are_there)
 
 
 VIEWS: dict[str, GoldView] = {}
@@ -41,13 +46,19 @@ Function = TypeVar("Function", bound=Callable[..., DataFrame])
 
 
 def _over(*tables: str) -> Callable[[Function], Function]:
-    """Make a view over these tables of the function that follows."""
+    """Make a view over all of these tables of the function that follows."""
 
     def register(rows_of: Function) -> Function:
-        VIEWS[rows_of.__name__] = GoldView(rows_of, tables)
+        VIEWS[rows_of.__name__] = GoldView(rows_of=rows_of, tables=tables)
         return rows_of
 
     return register
+
+
+def _over_any_events(rows_of: Function) -> Function:
+    """Make a view of the function over the tables of events that are there."""
+    VIEWS[rows_of.__name__] = GoldView(rows_of=rows_of, tables=tuple(EVENT_COLUMNS), takes_any=True)
+    return rows_of
 
 
 @_over("runs", "summary")
@@ -69,7 +80,7 @@ def sample_seconds(spark: SparkSession) -> DataFrame:
     return numbered_seconds(spark.table("sample"), keys).orderBy(*KEYS, "second", SOURCE)
 
 
-@_over("trades")
+@_over_any_events
 def bars_by_time(spark: SparkSession, every_ns: int = NS_PER_S) -> DataFrame:
     """Return a bar for each `every_ns` of an instrument in which anything happened."""
     return _rows(spark, "bars_by_time", every_ns=every_ns)
@@ -96,7 +107,7 @@ def trade_quotes(spark: SparkSession, within_ns: int = NS_PER_S, horizon_ns: int
     return _rows(spark, "trade_quotes", within_ns=within_ns, horizon_ns=horizon_ns)
 
 
-@_over("trades")
+@_over_any_events
 def market_stats(spark: SparkSession) -> DataFrame:
     """Return a row for each instrument of a run: messages by kind, orders a trade, spread, depth."""
     return _rows(spark, "market_stats")
@@ -114,15 +125,18 @@ def completion_by_activity(spark: SparkSession, every_ns: int = 10 * NS_PER_MS) 
     return _rows(spark, "completion_by_activity", every_ns=every_ns)
 
 
-@_over("sample", "summary")
+@_over("sample", "summary", "runs")
 def samples(spark: SparkSession) -> DataFrame:
-    """Return for each run the estimates from sampled orders beside the figures of all orders."""
+    """Return for each run the estimates from sampled orders beside the figures of all orders.
+
+    The errors are null for a run with a warm-up, which is in the samples and not in the summary.
+    """
     return _rows(spark, "samples")
 
 
 def gold_views_over(tables: Collection[str]) -> list[str]:
-    """Return the names of the views that need none but these tables, and are no tables themselves."""
-    return [name for name, view in VIEWS.items() if set(view.tables).issubset(tables) and name not in tables]
+    """Return the names of the views that can be made of these tables, and are no tables themselves."""
+    return [name for name, view in VIEWS.items() if view.can_be_made(tables) and name not in tables]
 
 
 def tables_used(statement: str, tables: Collection[str]) -> list[str]:
@@ -137,8 +151,6 @@ def tables_used(statement: str, tables: Collection[str]) -> list[str]:
     for name, view in VIEWS.items():
         if name in words and name not in tables:
             used.update(view.tables)
-            if name in OVER_ANY_EVENTS:
-                used.update(EVENT_COLUMNS)
     return [name for name in tables if name in used]
 
 
@@ -150,14 +162,14 @@ def create_gold_views(spark: SparkSession, tables: Collection[str], statement: s
 
 
 def statement_of(name: str, tables: Collection[str]) -> str:
-    """Return the SQL of a view. One OVER_ANY_EVENTS gets tables without rows for those that are not among `tables`.
+    """Return the SQL of a view. One over any events gets tables without rows for those that are not among `tables`.
 
     If no table of events is there, the statement stays as it is, so that Spark says what is missing.
     """
     text = files("spark.gold").joinpath(f"{name}.sql").read_text()
-    has_events = any(table in tables for table in EVENT_COLUMNS)
+    view = VIEWS[name]
     missing = [table for table in EVENT_COLUMNS if table not in tables]
-    if name not in OVER_ANY_EVENTS or not has_events or not missing:
+    if not view.takes_any or not view.can_be_made(tables) or not missing:
         return text
     comments, begins_with_with, parts = text.partition("\nwith ")
     empty_tables = [f"{table} as ({_no_rows(EVENT_COLUMNS[table])})" for table in missing]
@@ -173,5 +185,7 @@ def _no_rows(columns: str) -> str:
 
 
 def _rows(spark: SparkSession, name: str, **parameters: int) -> DataFrame:
-    tables = {str(row.viewName) for row in spark.sql("show views").collect()} if name in OVER_ANY_EVENTS else set()
+    tables: set[str] = set()
+    if VIEWS[name].takes_any:
+        tables = {str(row.viewName) for row in spark.sql("show views").collect()}
     return spark.sql(statement_of(name, tables), args=parameters)

@@ -126,7 +126,11 @@ class LiveFacts:
         return bool(self._closed_reporters) and len(self._closed_reporters) >= self._reporter_count
 
     def is_final(self, second: int) -> bool:
-        """True if only a late record can change the second: all gateways have reported on a later one, or all ended."""
+        """True if only a late record can change the second.
+
+        That is so once all gateways that have reported so far have reported on a later one, or once all reporters have
+        ended. The records of a gateway that begins to report later are late.
+        """
         return self.ended or second < self._facts.open_from
 
     def take(self, batch: RecordsSummary) -> set[int]:

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -48,27 +48,30 @@ def escaped(path: str) -> str:
 
 def write_table(rows: pa.Table, file: Path) -> None:
     """Replace `file` by these rows; a reader sees the old table or the new one."""
-    hidden = file.with_name(f".{file.name}.part")
-    try:
-        with TableWriter(hidden, rows.schema) as writer:
+    with _hidden_folder(file) as hidden:
+        part = hidden / file.name
+        with TableWriter(part, rows.schema) as writer:
             writer.add(rows)
-        hidden.replace(file)
-    except BaseException:
-        with suppress(OSError):
-            hidden.unlink()
-        raise
+        part.replace(file)
 
 
 def write_by_spark(rows: DataFrame, file: Path) -> None:
     """Let Spark replace `file` by these rows; a reader sees the old table or the new one."""
-    parts = Path(tempfile.mkdtemp(prefix=f".{file.stem}-", suffix=PARTS, dir=file.parent))
-    try:
+    with _hidden_folder(file) as hidden:
         # gzip is in Java itself; the other codecs unpack a native library first.
-        rows.coalesce(1).write.mode("overwrite").parquet(f"file://{parts.resolve()}", compression="gzip")
-        (part,) = parts.glob("part-*.parquet")
+        rows.coalesce(1).write.mode("overwrite").parquet(f"file://{hidden.resolve()}", compression="gzip")
+        (part,) = hidden.glob("part-*.parquet")
         part.replace(file)
+
+
+@contextmanager
+def _hidden_folder(file: Path) -> Iterator[Path]:
+    """Make a hidden folder beside `file` for one writer of it, and remove it at the block's end."""
+    folder = Path(tempfile.mkdtemp(prefix=f".{file.stem}-", suffix=PARTS, dir=file.parent))
+    try:
+        yield folder
     finally:
-        shutil.rmtree(parts, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def tables_folder(run_folder: Path) -> Path:

@@ -15,6 +15,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
 from exchange.json_records import SCHEMA
+from exchange.measurements import BUCKETS
+from exchange.records import COMPLETION
 from spark.tables.schemas import AT, ENVELOPE, KINDS, PAIR, PAIRED_SOURCE, PAYLOADS, RUN_ID, TABLE_ORIGIN
 from spark.tables.spool_tables import EXAMPLE_CHARACTERS, NO_RECORD, UNKNOWN_KIND, UNKNOWN_SCHEMA, WRONG_PAYLOAD
 
@@ -81,7 +83,7 @@ def _problem() -> Column:
         .when(fn.col("schema") != SCHEMA, UNKNOWN_SCHEMA)
         .when(fn.col(RUN_ID).isNull() | _lacks_any("", ENVELOPE_TYPE), NO_RECORD)
         .when(~fn.col("kind").isin(*KINDS), UNKNOWN_KIND)
-        .when(reduce(or_, map(_wrong_payload, KINDS)) | _buckets_disagree(), WRONG_PAYLOAD)
+        .when(reduce(or_, map(_wrong_payload, KINDS)) | _has_damaged_buckets(), WRONG_PAYLOAD)
     )
 
 
@@ -90,9 +92,17 @@ def _wrong_payload(kind: str) -> Column:
     return (fn.col("kind") == kind) & wrong
 
 
-def _buckets_disagree() -> Column:
-    """True if buckets and count disagree: percentiles come from the buckets, the mean comes from the count."""
-    total = fn.aggregate("completion.bucket_count", fn.lit(0).cast("long"), lambda sum_, lines: sum_ + lines)
+def _has_damaged_buckets() -> Column:
+    """True for a completion whose buckets `exchange.records.damage_of_buckets` refuses."""
     buckets = fn.array_compact("completion.bucket")
-    agree = (fn.size(buckets) == fn.size("completion.bucket_count")) & (total == fn.col("completion.count"))
-    return (fn.col("kind") == "completion") & ~fn.coalesce(agree, fn.lit(False))
+    counts = fn.col("completion.bucket_count")
+    total = fn.aggregate(counts, fn.lit(0).cast("long"), lambda sum_, lines: sum_ + lines)
+    is_usable = (
+        (fn.size(buckets) == fn.size(counts))
+        & fn.forall(buckets, lambda bucket: bucket.between(0, BUCKETS - 1))
+        & fn.forall(counts, lambda lines: lines >= 0)
+        & (total == fn.col("completion.count"))
+    )
+    for name in ("count", "sum_ns", "min_ns", "max_ns"):
+        is_usable &= fn.col(f"completion.{name}") >= 0
+    return (fn.col("kind") == COMPLETION) & ~fn.coalesce(is_usable, fn.lit(False))

@@ -17,7 +17,7 @@ import msgspec
 import pyarrow as pa
 
 from exchange.json_records import SCHEMA
-from exchange.records import COMPLETION
+from exchange.records import COMPLETION, damage_of_buckets
 from exchange.seconds import Once
 from spark.tables.schemas import KINDS, PAIRED_SOURCE, PAYLOADS, table_schema
 
@@ -118,14 +118,9 @@ def _record(text: str) -> tuple[SpoolLine, Any]:
         payload = PAYLOAD_DECODERS[line.kind].decode(line.payload)
     except (msgspec.DecodeError, RecursionError):
         raise _UnusableLine(WRONG_PAYLOAD) from None
-    if line.kind == COMPLETION and not _buckets_agree(payload):
+    if line.kind == COMPLETION and damage_of_buckets(msgspec.structs.asdict(payload)) is not None:
         raise _UnusableLine(WRONG_PAYLOAD)
     return line, payload
-
-
-def _buckets_agree(payload: Any) -> bool:
-    """Return whether buckets and count agree: percentiles come from the buckets, the mean comes from the count."""
-    return len(payload.bucket) == len(payload.bucket_count) and sum(payload.bucket_count) == payload.count
 
 
 def _is_whole(value: Any, bits: int) -> bool:

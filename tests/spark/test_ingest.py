@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from spark_runs import SESSION, MadeUpRun, Record, completion_payload, record, sample
 from spark_tables import derived_columns
 
+from exchange.measurements import BUCKETS
 from spark.run_facts import read_run
 from spark.run_tables import write_run_tables
 from spark.tables.schemas import KINDS, ORIGIN, PAYLOADS, TABLE_ORIGIN, table_schema
@@ -112,6 +113,10 @@ SPOILED = [
     (changed(COMPLETION, bucket=[None, 6]), WRONG_PAYLOAD),
     (changed(COMPLETION, bucket_count=[1, 2]), WRONG_PAYLOAD),
     (changed(COMPLETION, count=3), WRONG_PAYLOAD),
+    (changed(COMPLETION, bucket=[-1, 6]), WRONG_PAYLOAD),
+    (changed(COMPLETION, bucket=[5, BUCKETS]), WRONG_PAYLOAD),
+    (changed(COMPLETION, bucket=[5, 6], bucket_count=[-1, 3]), WRONG_PAYLOAD),
+    (changed(COMPLETION, max_ns=-1), WRONG_PAYLOAD),
 ]
 
 

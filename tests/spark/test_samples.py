@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from spark_runs import MadeUpRun, Record, record
 
 from spark.run_facts import read_run
 from spark.run_tables import write_run_tables, write_sample_seconds
-from spark.samples import answered_at, sample_seconds, samples_of_lines, seconds_of_run
+from spark.samples import answered_at, reported_at, sample_seconds, samples_of_lines, seconds_of_run
 
 GROUP_SIZES = (*range(1, 61), 100, 1_000)
 
@@ -121,3 +123,32 @@ def test_a_run_s_tables_hold_its_sampled_seconds(spark: SparkSession, tmp_path: 
 def test_a_run_without_samples_has_a_row_that_says_so(spark: SparkSession) -> None:
     (row,) = rows_of(seconds_of_run(samples_of_lines(lines_of(spark, [record("session", {}, "gateway")]))))
     assert (row["samples"], row["p50_us"], row["second"]) == (0, None, None)
+
+
+def test_a_stream_over_several_hosts_has_all_samples_by_the_reporter_s_clock(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The second host started 15 minutes after the first, so its monotonic clock is behind."""
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    first_host = [sample_record(number, 100, 900 + number / 10) for number in range(20)]
+    second_host = [sample_record(number, 100, 5 + number / 10, "gateway.2") for number in range(20)]
+    for part, lines in enumerate((first_host[:10], first_host[10:], second_host)):
+        file = spool / f"{part}.jsonl"
+        file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        os.utime(file, (part, part))  # Spark takes the oldest file first
+    arriving = spark.readStream.option("maxFilesPerTrigger", 1).text(f"file://{spool}")
+    seconds = sample_seconds(samples_of_lines(arriving), reported_at())
+    samples_by_window: dict[tuple[str, datetime], int] = {}
+
+    def take(rows: DataFrame, _batch: int) -> None:
+        for row in rows.collect():
+            samples_by_window[row["source"], row["window"]["start"]] = row["samples"]
+
+    query = seconds.writeStream.foreachBatch(take).outputMode("update")
+    query = query.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    query.trigger(availableNow=True).start().awaitTermination()
+    samples = {"gateway": 0, "gateway.2": 0}
+    for (source, _), number in samples_by_window.items():
+        samples[source] += number
+    assert samples == {"gateway": 20, "gateway.2": 20}

@@ -6,6 +6,8 @@ import json
 import os
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun
@@ -18,14 +20,16 @@ from spark.errors import (
     RunUnreadableError,
     SparkError,
     SparkJobError,
+    SparkUnavailableError,
     TablesUnwritableError,
     typed_errors,
 )
 from spark.run_facts import finished_record, read_run
 from spark.run_tables import summarize
 from spark.summary import MEASURED
-from spark.tables.files import tables_folder
-from spark.tables.schemas import KEYS
+from spark.tables.files import tables_folder, write_table
+from spark.tables.schemas import KEYS, KINDS
+from spark.tables.table_writer import TableWriter
 from tests.spark.conftest import Analysed
 
 NOT_SHOWN = {*KEYS, *METERS.values()}
@@ -148,3 +152,36 @@ def test_a_record_behind_a_link_or_longer_than_any_of_ours_is_not_read(
     monkeypatch.setattr("exchange.record_kinds.MOST_RECORD_BYTES", 1)
     with pytest.raises(RunUnreadableError, match="a record has at most 1"):
         finished_record(tmp_path)
+
+
+def test_without_java_only_the_table_that_spark_makes_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_java() -> None:
+        raise SparkUnavailableError("no Java here")
+
+    monkeypatch.setattr("spark.run_tables.find_java", no_java)
+    folder = MadeUpRun(seconds=1).write(tmp_path / "run")
+    with pytest.raises(SparkUnavailableError, match="no Java here"):
+        summarize(folder)
+    made = {path.stem for path in (folder / "tables").glob("*.parquet")}
+    assert made == {*KINDS, "summary", "seconds"}
+
+
+def test_two_writers_of_a_table_do_not_disturb_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second writer writes the whole table while the first one is at work."""
+    file = tmp_path / "summary.parquet"
+    first = pa.table({"writer": ["first"]})
+    second = pa.table({"writer": ["second"]})
+    add = TableWriter.add
+
+    def add_while_another_writes(writer: TableWriter, rows: pa.Table) -> None:
+        if rows is first:
+            write_table(second, file)
+            assert pq.read_table(file) == second
+        add(writer, rows)
+
+    monkeypatch.setattr(TableWriter, "add", add_while_another_writes)
+    write_table(first, file)
+    assert pq.read_table(file) == first
+    assert list(tmp_path.iterdir()) == [file]

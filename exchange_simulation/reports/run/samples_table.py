@@ -36,6 +36,8 @@ def show_samples(folder: Path, record: Row) -> None:
         click.echo(printable(f"each second's figures: {folder / 'tables' / 'sample_seconds.parquet'}"))
         seconds = []
     exact = _exact_p50(folder, f"{clock}_p50_us")
+    if record["settings"].get("warm_up_s"):
+        exact[None] = None  # the run's figures leave out the warm-up, which is among the samples
     terminal().print(_table([*seconds, whole], exact))
 
 

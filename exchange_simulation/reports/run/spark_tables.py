@@ -54,10 +54,10 @@ def hand_over(folder: Path, job: str, tables: str, again: str, quiet: bool) -> b
             try:
                 note: str | None = pkgutil.resolve_name(job)(folder)
             except SparkError as error:
-                click.echo(f"no tables: {error}", err=True)
+                click.echo(f"not all tables are made: {error}", err=True)
                 return False
     except KeyboardInterrupt:
-        click.echo(f"no tables: interrupted; make them with: {again}", err=True)
+        click.echo(f"not all tables are made: interrupted; make them with: {again}", err=True)
         return False
     if note:
         click.echo(note, err=True)

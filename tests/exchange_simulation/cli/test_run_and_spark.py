@@ -24,9 +24,10 @@ def test_a_failure_of_spark_comes_after_the_page_and_changes_no_exit_code(
 ) -> None:
     outcome = exchange_in_process(*WORDS, *given, "--results", tmp_path, **java_that(NO_MEMORY, tmp_path / "java"))
     assert outcome.code == 0, outcome
-    assert "no tables: Spark's JVM did not start (no memory)" in outcome.err
+    assert "not all tables are made: Spark's JVM did not start (no memory)" in outcome.err
     assert "page: " in (outcome.err if given else outcome.out)
     assert (tmp_path / "first" / "report.html").exists()
+    assert (tmp_path / "first" / "tables" / "seconds.parquet").exists()
     assert "Traceback" not in outcome.err
 
 
@@ -34,7 +35,7 @@ def test_a_failure_of_spark_comes_after_the_page_and_changes_no_exit_code(
 def test_quiet_says_nothing_of_spark_but_what_went_wrong(tmp_path: Path) -> None:
     outcome = exchange_in_process(*WORDS, "-q", "--results", tmp_path, **java_that(NO_MEMORY, tmp_path / "java"))
     assert outcome.code == 0, outcome
-    assert [line for line in outcome.err.splitlines() if "no tables: " not in line] == []
+    assert [line for line in outcome.err.splitlines() if "not all tables are made: " not in line] == []
 
 
 def test_ctrl_c_leaves_out_the_tables_of_a_run_whose_page_is_there(tmp_path: Path) -> None:
@@ -52,7 +53,9 @@ def test_ctrl_c_leaves_out_the_tables_of_a_run_whose_page_is_there(tmp_path: Pat
         run.send_signal(signal.SIGINT)
         outcome += run.stdout.read()
     assert run.returncode == 0, outcome
-    assert f"no tables: interrupted; make them with: exchange report {tmp_path / 'first'} --spark" in outcome
+    assert (
+        f"not all tables are made: interrupted; make them with: exchange report {tmp_path / 'first'} --spark" in outcome
+    )
     assert "Traceback" not in outcome
 
 
@@ -69,4 +72,4 @@ def test_a_run_starts_no_jvm_unless_asked(tmp_path: Path) -> None:
 def test_the_environment_can_ask_for_spark(tmp_path: Path) -> None:
     java = java_that(NO_MEMORY, tmp_path / "java")
     outcome = exchange_in_process(*WITHOUT_SPARK, "--results", tmp_path, EXCHANGE_SPARK="1", **java)
-    assert "no tables: Spark's JVM did not start" in outcome.err
+    assert "not all tables are made: Spark's JVM did not start" in outcome.err

@@ -97,7 +97,7 @@ def test_tables_that_cannot_be_made_change_no_exit_code_of_a_comparison(comparis
         in_the_way.unlink()
     assert finished.code == 0, finished
     assert "making the tables; Ctrl-C leaves them out" in finished.err
-    assert "no tables: " in finished.err
+    assert "not all tables are made: " in finished.err
     assert "File exists" in finished.err
     assert "page: " in finished.out
     assert "tables" not in without_tables.err

@@ -206,9 +206,10 @@ def test_samples_stand_beside_the_times_of_all_orders(events: Path, spark_comman
     assert spark_command("summary", events).exit_code == 0
     rows = json_rows(spark_command("samples", "--json", "--tables", events / "tables"))
     base = duckdb.connect()
-    for table in ("sample", "summary"):
+    tables = ("sample", "summary", "runs")
+    for table in tables:
         base.sql(f"create view {table} as select * from '{events}/tables/{table}/**/*.parquet'")
-    by_duckdb = base.sql(statement_of("samples", ("sample", "summary"))).df()
+    by_duckdb = base.sql(statement_of("samples", tables)).df()
     pd.testing.assert_frame_equal(pd.DataFrame(rows).astype(by_duckdb.dtypes.to_dict()), by_duckdb)
     first = next(row for row in rows if (row["run"], row["clock"]) == ("run-1", "due"))
     assert first["samples"] == 4

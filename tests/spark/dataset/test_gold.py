@@ -23,6 +23,7 @@ from spark.gold.views import (
     resample,
     sample_seconds,
     samples,
+    tables_used,
     trade_quotes,
 )
 from spark.tables.schemas import KEYS
@@ -58,6 +59,14 @@ def views(spark: SparkSession) -> Iterator[SparkSession]:
 def make(spark: SparkSession, table: str, rows: Rows) -> None:
     """Make a view of a market's table."""
     spark.createDataFrame([ONE_MARKET | row for row in rows], TYPES[table]).createOrReplaceTempView(table)
+
+
+def make_summary(spark: SparkSession, warm_up_s: float) -> None:
+    """Make views of the table of runs and of the summary, which hold one run; all its times are 1 us."""
+    clocks = ", ".join(f"1.0 as {clock}_{figure}" for clock in ("due", "handed_over") for figure in FIGURES_OF_SUMMARY)
+    spark.sql(f"select 'e' as experiment, 'r' as run, {clocks}").createOrReplaceTempView("summary")
+    run = f"select 'e' as experiment, 'r' as run, {warm_up_s}D as warm_up_s"
+    spark.sql(run).createOrReplaceTempView("runs")
 
 
 def rows_of(frame: DataFrame, *names: str) -> list[tuple[Any, ...]]:
@@ -159,10 +168,19 @@ def test_the_interval_of_a_run_s_samples_is_that_of_its_seconds(views: SparkSess
         times = {"due_ns": 0, "handed_over_ns": 0, "answered_ns": 1_000 * (place + 1)}
         rows.append({"source": "gateway", "id": place, **times})
     make(views, "sample", rows)
-    clocks = ", ".join(f"1.0 as {clock}_{figure}" for clock in ("due", "handed_over") for figure in FIGURES_OF_SUMMARY)
-    views.sql(f"select 'e' as experiment, 'r' as run, {clocks}").createOrReplaceTempView("summary")
+    make_summary(views, warm_up_s=0.0)
     interval = rows_of(samples(views), "samples", "sampled_p50_low_us", "sampled_p50_high_us")
     assert interval == rows_of(sample_seconds(views), "samples", "p50_low_us", "p50_high_us")
+
+
+@pytest.mark.parametrize(("warm_up_s", "error_percent"), [(0.0, 100.0), (2.0, None)])
+def test_samples_have_an_error_only_if_the_summary_is_of_the_same_orders(
+    views: SparkSession, warm_up_s: float, error_percent: float | None
+) -> None:
+    make(views, "sample", [{"source": "gateway", "id": 1, "due_ns": 0, "handed_over_ns": 0, "answered_ns": 2_000}])
+    make_summary(views, warm_up_s)
+    errors = rows_of(samples(views), "p50_error_percent", "mean_error_percent")
+    assert errors == [(error_percent, error_percent)]
 
 
 def test_seconds_of_samples_begin_with_the_first_of_each_run(views: SparkSession) -> None:
@@ -183,7 +201,14 @@ def test_seconds_of_samples_begin_with_the_first_of_each_run(views: SparkSession
 def test_every_function_is_a_view_once_its_tables_are_there(name: str, views: SparkSession, events: Path) -> None:
     tables = create_views(views, LocalFolder(f"file://{events}/tables"))
     create_gold_views(views, tables, f"select * from {name}")
-    if set(VIEWS[name].tables).issubset(tables):
+    if VIEWS[name].can_be_made(tables):
         assert views.sql(f"select * from {name} limit 1").count() <= 1
     else:
         assert not views.catalog.tableExists(name)
+
+
+def test_a_run_without_trades_has_its_bars(views: SparkSession) -> None:
+    make(views, "quotes", [quote(1, 0, 100, 104)])
+    create_gold_views(views, ["quotes"], "select * from bars_by_time")
+    assert rows_of(views.sql("select * from bars_by_time"), "trades", "spread") == [(0, 4.0)]
+    assert tables_used("select * from bars_by_time", ["quotes", "sample"]) == ["quotes"]

@@ -248,6 +248,7 @@ def test_no_module_is_imported_by_a_name_from_a_record(
         ({"bucket": [10**9], "bucket_count": [1]}, "bucket holds 1000000000, and buckets are 0 to"),
         ({"bucket": [-1], "bucket_count": [1]}, "bucket holds -1"),
         ({"bucket": [1, 2], "bucket_count": [1]}, "bucket has 2 values, and bucket_count 1"),
+        ({"bucket": [1], "bucket_count": [2]}, "bucket_count adds up to 2, and count is "),
         ({"sum_ns": 2**63}, "a number of the histogram is not between"),
         ({"count": -1}, "a number of the histogram is not between"),
     ],

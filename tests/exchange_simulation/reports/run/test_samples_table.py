@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from exchange_simulation.reports.formats.numbers import ABSENT
 from exchange_simulation.reports.run.samples_table import show_samples
 
 RECORD = {"counts": {"orders_answered": 40_000}, "settings": {"orders_per_s": 8_000.0}}
@@ -45,6 +46,17 @@ def test_each_second_stands_beside_the_median_of_all_orders(tmp_path: Path, caps
         ["1", "80", "110", "105", "to", "116", "120", "3,000", "102"],
         ["all", "160", "110", "105", "to", "116", "120", "3,000", "99"],
     ]
+
+
+def test_a_run_with_a_warm_up_has_no_median_of_all_orders_beside_that_of_all_samples(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The run's median leaves out the warm-up, which is among the samples."""
+    write_tables(tmp_path, sampled_row(0, 80), sampled_row(1, 80))
+    show_samples(tmp_path, {**RECORD, "settings": {"orders_per_s": 8_000.0, "warm_up_s": 1.0}})
+    *_, second, whole = shown(capsys)
+    assert second[-1] == "102"
+    assert whole[-1] == ABSENT
 
 
 def test_too_few_samples_name_the_interval_that_gives_enough(
