@@ -18,6 +18,7 @@ FIGURES = {"de-spsc": 3 - 1, "request-reply": 2 + 1 - 1, "perftest": 0}
 
 The figures of request-reply by threads are one for each way to match: 8 lines each, not 16.
 """
+SETTINGS_OF_PERFTEST = {"mode": "shared", "queues": 10, "size": 256}
 CUT_OFF = """[...document.querySelectorAll('figure')].flatMap(figure => [...figure.querySelectorAll('svg text')]
     .filter(text => text.getBoundingClientRect().right > figure.getBoundingClientRect().right + 40)
     .map(text => text.textContent))"""
@@ -42,7 +43,7 @@ def part(benchmark: str, points: list[dict[str, Any]], transports: tuple[str, ..
             [point for point in points for _ in transports], transports * len(points), estimates(), strict=False
         )
     ]
-    settings = {"repeats": 3, "transport": list(transports), "sizes": [1, 64]}
+    settings = {"repeats": 3, "transport": list(transports), "sizes": [1, 64], **SETTINGS_OF_PERFTEST}
     return {"benchmark": benchmark, "status": "complete", "reasons": [], "rows": rows, "settings": settings}
 
 
