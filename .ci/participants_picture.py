@@ -18,7 +18,7 @@ def participants_picture(comparison: Record) -> str:
     """Return an SVG of p50 over the first transport, as a part of the second one's, by numbers of participants.
 
     A panel has the verdicts of one number of subscribers; a row those of one number of gateways. SystemExit if the
-    comparison has no two transports.
+    comparison has not exactly two transports.
     """
     if len(comparison["contenders"]) != 2:
         sys.exit(f"the comparison has {', '.join(comparison['contenders'])}: the picture takes two transports")
@@ -32,8 +32,9 @@ def participants_picture(comparison: Record) -> str:
             rows_by_subscribers.setdefault(arm["settings"]["subscribers"], []).append(row)
     panels = []
     for subscribers, rows in rows_by_subscribers.items():
-        beside = f"{subscribers} subscribers" if subscribers else "no subscribers"
-        panels.append(Panel(f"Completion time over {first} (p50), where {second}'s is 1: {beside}", rows))
+        subscribers_in_words = counted(subscribers, "subscribers") if subscribers else "no subscribers"
+        title = f"Completion time over {first} (p50), where {second}'s is 1: {subscribers_in_words}"
+        panels.append(Panel(title, rows))
     return ratio_picture(panels, axis_around(panels), [first, second])
 
 

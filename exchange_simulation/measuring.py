@@ -404,7 +404,7 @@ def simulate(
     max_price and policy.
     """
     with _called_from_python(on_progress):
-        from exchange_simulation.experiments.simulate.simulate import measured_simulation
+        from exchange_simulation.experiments.simulate.simulate import match_simulation
         from exchange_simulation.experiments.simulate.simulation import Simulation
 
         for option in sorted(options.keys() - SIMULATION_OPTIONS):
@@ -414,7 +414,7 @@ def simulate(
             orders=Count().convert(orders, None, None),
             **_fields(options),
         )
-        measured = measured_simulation(simulation, master, partitions, str(results), name, events=events)
+        measured = match_simulation(simulation, master, partitions, str(results), name, events=events)
     return SimulatedMarket(measured.folder, measured.record)
 
 

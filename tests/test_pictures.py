@@ -49,18 +49,19 @@ def texts(svg: str) -> list[str]:
 def test_a_panel_has_the_ratios_of_one_number_of_subscribers(draw: Callable[[dict[str, Any]], str]) -> None:
     lower = {"outcome": "differ", "ratio": 0.612, "low": 0.5, "high": 0.7}
     higher = {"outcome": "differ", "ratio": 2.2, "low": 1.8, "high": 2.6}
-    svg = draw(comparison({(1, 0): lower, (16, 0): higher, (1, 8): higher}))
+    svg = draw(comparison({(1, 0): lower, (16, 0): higher, (1, 8): higher, (1, 1): higher}))
     words = texts(svg)
     titles = [text for text in words if text.startswith("Completion time")]
     assert titles == [
         "Completion time over ZeroMQ (p50), where RabbitMQ's is 1: no subscribers",
         "Completion time over ZeroMQ (p50), where RabbitMQ's is 1: 8 subscribers",
+        "Completion time over ZeroMQ (p50), where RabbitMQ's is 1: 1 subscriber",
     ]
     first_panel = words[: words.index(titles[1])]
     assert [text for text in first_panel if "gateway" in text] == ["1 gateway", "16 gateways"]
     assert [text for text in first_panel if " to " in text] == ["0.61 (0.50 to 0.70)", "2.2 (1.8 to 2.6)"]
     assert {"150 us", "1,302 us"} <= set(first_panel)
-    assert svg.count("<circle") == 3
+    assert svg.count("<circle") == 4
 
 
 def test_a_ratio_without_an_interval_has_no_whisker(draw: Callable[[dict[str, Any]], str]) -> None:

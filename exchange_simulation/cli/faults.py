@@ -72,14 +72,14 @@ def command(
     from exchange_simulation.experiments.faults.injection import FAULTS
     from exchange_simulation.experiments.faults.load import FaultLoad
     from exchange_simulation.experiments.faults.matrix import planned, run_matrix
-    from exchange_simulation.launching.transport_settings import check_some_have
+    from exchange_simulation.launching.transport_settings import check_settings_fit_a_transport
 
     if listing:
         width = max(map(len, FAULTS))
         click.echo("\n".join(f"{fault.name:<{width}}  {fault.description}" for fault in FAULTS.values()))
         return
     if was_typed("deliveries"):
-        check_some_have({"delivery": ",".join(deliveries)}, transports)
+        check_settings_fit_a_transport({"delivery": ",".join(deliveries)}, transports)
     elif quick:
         deliveries = ["confirmed"]
     if faults == ["all"]:

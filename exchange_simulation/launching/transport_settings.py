@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import resource
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
@@ -30,7 +31,7 @@ def with_transport_defaults(settings: RunSettings, patterns: Iterable[Pattern] =
     """
     transport = _declared(settings.transport)
     scheme = scheme_of(settings.transport)
-    of_transport: dict[str, Any] = {}
+    transport_values: dict[str, Any] = {}
     for name in TRANSPORT_SETTINGS:
         value = getattr(settings, name)
         option = transport.run_settings.get(name)
@@ -41,15 +42,15 @@ def with_transport_defaults(settings: RunSettings, patterns: Iterable[Pattern] =
             value = words[0]
         elif words:
             one_of(name, value, words)
-        of_transport[name] = value
+        transport_values[name] = value
     if "broker" in settings.nagle and not transport.has_broker(scheme):
         raise BadSetting("nagle", "broker", f"{', '.join(ROLES)}; {settings.transport} has no broker")
     if "broker" in settings.cpus and not transport.has_broker(scheme):
         raise BadSetting("cpus", "broker", f"one of {', '.join(ROLES)}; {settings.transport} has no broker")
     rules = transport.slow_subscriber_rules(options_in(settings.transport))
     if settings.slow_subscriber is None and settings.subscribers and rules:
-        of_transport["slow_subscriber"] = next(iter(rules))
-    whole = replace(settings, **of_transport)
+        transport_values["slow_subscriber"] = next(iter(rules))
+    whole = replace(settings, **transport_values)
     patterns_of_market_data = (transport.market_data_pattern,) if settings.subscribers and rules else ()
     _check_url(whole, transport, scheme, (Pattern.PAIR, *patterns, *patterns_of_market_data))
     return whole
@@ -58,7 +59,8 @@ def with_transport_defaults(settings: RunSettings, patterns: Iterable[Pattern] =
 def _why_not(settings: RunSettings, name: str, value: Any) -> str:
     """Return why a transport does not take this setting, as the end of a sentence that begins with its URL."""
     transport = _declared(settings.transport)
-    if value in transport.words(name):
+    option_of_same_name = name
+    if value in transport.words(option_of_same_name):
         return f"has it in the URL: {with_option(settings.transport, f'{name}={value}')}"
     if transport.has_broker(scheme_of(settings.transport)):
         return "has no such option"
@@ -77,8 +79,10 @@ def _check_url(settings: RunSettings, transport: Transport, scheme: str, pattern
     for name, option in transport.run_settings.items():
         if option in given:
             raise UserError(f"{mask(settings.transport)}: say {option} with --{name.replace('_', '-')}")
+    # A scheme alone has no place yet, but the checks need a whole URL.
     some_place = base if "://" in base else f"{scheme}://somewhere"
-    url = with_option(with_option(some_place, query), url_options_of(settings))
+    url_with_query = with_option(some_place, query)
+    url = with_option(url_with_query, url_options_of(settings))
     try:
         for pattern in patterns:
             address = Address.parse(url, "", pattern)
@@ -180,17 +184,17 @@ def check_transport(settings: RunSettings) -> None:
             f"--subscribers is {settings.subscribers}; {scheme} cannot carry market data between processes",
         )
         _check_slow_subscriber(settings, transport, scheme)
-    has_several = settings.pairs > 1 or settings.reporters > 1
-    if has_several and transport.has_broker(scheme) and "pair" not in transport.options:
+    has_queues_for_one_pair = transport.has_broker(scheme) and "pair" not in transport.options
+    if settings.pairs > 1 and has_queues_for_one_pair:
         raise UserError(f"--pairs is {settings.pairs}; {scheme} has queues for one pair only")
-    if settings.gateways > 1 and transport.has_broker(scheme) and "pair" not in transport.options:
+    if settings.gateways > 1 and has_queues_for_one_pair:
         raise UserError(f"--gateways is {settings.gateways}; {scheme} has queues for one gateway only")
-    if settings.engines > 1 and transport.has_broker(scheme) and "pair" not in transport.options:
+    if settings.engines > 1 and has_queues_for_one_pair:
         raise UserError(f"--engines is {settings.engines}; {scheme} has queues for one engine only")
     if settings.network != "local" and not network_fits(settings.network, transport, settings.transport):
         fitting = schemes_that_fit(partial(network_fits, settings.network))
         raise UserError(
-            f"--network is {settings.network}; {settings.transport} cannot be there: use {fitting}, by name alone"
+            f"--network is {settings.network}; {settings.transport} cannot be there: use {fitting}, without an address"
         )
     if settings.secure:
         _check_keys(settings.secure)
@@ -206,12 +210,15 @@ def _check_slow_subscriber(settings: RunSettings, transport: Transport, scheme: 
         raise UserError(f"--slow-subscriber is {rule}, which {scheme} cannot do for one subscriber alone: use {can}")
 
 
-def check_some_have(settings: Mapping[str, Any], transports: Iterable[str]) -> None:
+def check_settings_fit_a_transport(settings: Mapping[str, Any], transports: Iterable[str]) -> None:
     """UserError for a given setting that some transports have, but none of these."""
-    for name in settings_that_none_has(settings, transports):
-        option = f"--{name.replace('_', '-')}"
-        fitting = schemes_that_fit(partial(_has_setting, name))
-        raise UserError(f"{option} is {settings[name]}, which {', '.join(transports)} cannot have: use {fitting}")
+    names = settings_that_none_has(settings, transports)
+    if not names:
+        return
+    name = names[0]
+    option = f"--{name.replace('_', '-')}"
+    fitting = schemes_that_fit(partial(_has_setting, name))
+    raise UserError(f"{option} is {settings[name]}, which {', '.join(transports)} cannot have: use {fitting}")
 
 
 def settings_that_none_has(settings: Mapping[str, Any], transports: Iterable[str]) -> list[str]:
@@ -306,9 +313,9 @@ def split_run_settings(url: str) -> tuple[str, dict[str, Any]]:
     For example: ("amqp?queue=quorum", {"delivery": "durable"}) for amqp?queue=quorum&delivery=durable
     """
     place, _, query = url.partition("?")
-    carried = _declared(url).run_settings
-    others, options = split_query(query, set(carried.values()))
-    settings = {name: options[option] for name, option in carried.items() if option in options}
+    option_of_setting = _declared(url).run_settings
+    others, options = split_query(query, set(option_of_setting.values()))
+    settings = {name: options[option] for name, option in option_of_setting.items() if option in options}
     return with_option(place, others), settings
 
 
@@ -335,17 +342,17 @@ def settings_of_url(url: str) -> dict[str, Any]:
     """Return the settings that a component's URL carries. An unknown transport has no settings of its own."""
     options = options_in(url)
     try:
-        carried = transport_of(scheme_of(url)).run_settings
+        option_of_setting = transport_of(scheme_of(url)).run_settings
     except TransportError:
-        carried = {}
-    of_transport = {name: options.get(option) for name, option in carried.items()}
-    return {"transport": mask(url), "topology": options.get("topology", "duplex"), **of_transport}
+        option_of_setting = {}
+    given_values = {name: options.get(option) for name, option in option_of_setting.items()}
+    return {"transport": mask(url), "topology": options.get("topology", "duplex"), **given_values}
 
 
 def url_options_of(settings: RunSettings) -> str:
     """Return the query of the URL that every component gets: the transport's own settings, and the keys."""
-    carried = transport_of(scheme_of(settings.transport)).run_settings
-    options = [f"{option}={getattr(settings, name)}" for name, option in carried.items()]
+    option_of_setting = transport_of(scheme_of(settings.transport)).run_settings
+    options = [f"{option}={getattr(settings, name)}" for name, option in option_of_setting.items()]
     if settings.secure:
         options.append(_keys_option(settings.secure))
     return "&".join(options)
@@ -353,9 +360,13 @@ def url_options_of(settings: RunSettings) -> str:
 
 def with_keys(url: str, secure: str | None) -> str:
     """Return the URL with the folder of keys as an option, unless there is no folder or the URL has it already."""
-    if not secure or _keys_option(secure) in url:
+    if not secure:
         return url
-    return with_option(url, _keys_option(secure))
+    _, _, query = url.partition("?")
+    option = _keys_option(secure)
+    if option in query.split("&"):
+        return url
+    return with_option(url, option)
 
 
 def keys_folder_of(settings: RunSettings) -> str | None:
@@ -363,11 +374,16 @@ def keys_folder_of(settings: RunSettings) -> str | None:
     return settings.secure or options_in(settings.transport).get("keys")
 
 
+END_OF_OPTION = r"(?![^&#\s])"
+"""The pattern of the place where an option of a URL ends: nothing, or a character that no value of an option has."""
+
+
 def with_other_keys(url: str, keys: str, other: str) -> str:
     """Return the URL, or any text with URLs, with another folder in place of a folder of keys."""
-    if _keys_option(keys) in url:
-        return url.replace(_keys_option(keys), _keys_option(other))
-    return url.replace(f"keys={keys}", _keys_option(other))  # as the user typed it
+    quoted_or_as_typed = f"{re.escape(quoted(keys))}|{re.escape(keys)}"
+    option_with_keys = rf"\bkeys=({quoted_or_as_typed}){END_OF_OPTION}"
+    option_with_other = _keys_option(other)
+    return re.sub(option_with_keys, lambda _: option_with_other, url)
 
 
 def _keys_option(folder: str) -> str:

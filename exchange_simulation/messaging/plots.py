@@ -34,6 +34,7 @@ from exchange_simulation.reports.formats.numbers import axis_number
 LINE_STYLES = ("-", ":")
 MOST_LINES = 8
 """The largest number of lines in a figure; half of them are solid, and the others dotted."""
+SIZE = "size_bytes"
 Row = dict[str, Any]
 
 
@@ -75,16 +76,25 @@ def _figures_of_plot(benchmark: BenchmarkDefinition, plot: Plot, rows: Sequence[
     if len({row["point"][plot.x] for row in drawn_rows}) < 2:
         return  # one value makes no curve, and stands in the table
     drawn_plot = _along_fewer_lines(plot, drawn_rows)
-    parts = _readable(drawn_plot, drawn_rows, _common_transport(drawn_plot, drawn_rows))
+    drawn_rows = [row for row in drawn_rows if drawn_plot.x in row["point"]]
+    title_end_of_all = _title_end_of_common_transport(drawn_plot, drawn_rows)
+    parts = _rows_by_title_end(drawn_plot, drawn_rows, title_end_of_all)
     for title_end, rows_of_part in parts.items():
         yield Figure(f"{benchmark.name}: {plot.title}{title_end}", _chart(drawn_plot, rows_of_part), plot.caption)
 
 
 def _along_fewer_lines(plot: Plot, rows: list[Row]) -> Plot:
-    """The plot; or the plot along the size, if x makes more than MOST_LINES lines and the size makes fewer."""
-    by_size = replace(plot, x="size_bytes", x_unit="", linear=False)
+    """The plot; or the plot along the size, if x makes more than MOST_LINES lines and several sizes make fewer.
+
+    The plot along the size leaves out rows without a size.
+    """
+    rows_with_size = [row for row in rows if SIZE in row["point"]]
+    sizes = {row["point"][SIZE] for row in rows_with_size}
+    if len(sizes) < 2:
+        return plot
+    by_size = replace(plot, x=SIZE, x_unit="", linear=False)
     lines = len(_lines(plot, rows))
-    if lines > MOST_LINES and lines > len(_lines(by_size, rows)):
+    if lines > MOST_LINES and lines > len(_lines(by_size, rows_with_size)):
         return by_size
     return plot
 
@@ -114,7 +124,8 @@ def _a_row_for_each_figure(plot: Plot, rows: Sequence[Row]) -> Iterator[Row]:
 
 
 def _chart(plot: Plot, rows: list[Row]) -> Chart:
-    axes = empty_axes(plot.unit, plot.x_unit or plot.x.rpartition("_")[2])
+    unit_in_name = plot.x.rpartition("_")[2]  # bytes, in size_bytes
+    axes = empty_axes(plot.unit, plot.x_unit or unit_in_name)
     lines = _lines(plot, rows)
     looks = _looks({name: rows_of_line[0]["transport"] for name, rows_of_line in lines.items()})
     x_values = sorted({float(row["point"][plot.x]) for row in rows})
@@ -161,23 +172,28 @@ def _published_line(axes: Axes, published: Published, last: float) -> EndLabel:
     return EndLabel(float(np.interp(end, x, y)), f"the paper, {published.title}", MUTED)
 
 
-def _readable(plot: Plot, rows: list[Row], words: str) -> dict[str, list[Row]]:
+def _rows_by_title_end(plot: Plot, rows: list[Row], title_end: str) -> dict[str, list[Row]]:
     """Divide rows into figures of at most MOST_LINES lines; returns the rows of each figure by the end of its title.
 
-    A figure with too many lines is divided by the first value in which its lines differ.
+    A figure with too many lines is divided by the first value in which its lines differ. `title_end` is the end of the
+    title before the division; the rows that lack all such values keep it.
     """
     if not rows:
         return {}
     if len(_lines(plot, rows)) <= MOST_LINES:
-        return {words: rows}
+        return {title_end: rows}
 
     def first_difference(row: Row) -> str:
-        name, value = _differing(plot, rows, row)[0]
+        differing = _differing(plot, rows, row)
+        if not differing:
+            return ""
+        name, value = differing[0]
         return _word(name, value)
 
     rows_by_title_end: dict[str, list[Row]] = {}
     for word, rows_of_word in grouped(rows, first_difference).items():
-        rows_by_title_end.update(_readable(plot, rows_of_word, f"{words}, {word}"))
+        title_end_of_word = f"{title_end}, {word}" if word else title_end
+        rows_by_title_end.update(_rows_by_title_end(plot, rows_of_word, title_end_of_word))
     return rows_by_title_end
 
 
@@ -198,7 +214,7 @@ def _lines(plot: Plot, rows: list[Row]) -> dict[str, list[Row]]:
     return {name: rows_of_line for name, rows_of_line in lines.items() if len(rows_of_line) > 1}
 
 
-def _common_transport(plot: Plot, rows: list[Row]) -> str:
+def _title_end_of_common_transport(plot: Plot, rows: list[Row]) -> str:
     """The end of the title that names the transport, if several lines share it; the lines' names then leave it out."""
     transports = {row["transport"] for row in rows}
     if len(transports) != 1 or len(_lines(plot, rows)) < 2:

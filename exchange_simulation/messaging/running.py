@@ -19,7 +19,7 @@ from exchange_simulation.launching.interrupts import interruption_noted
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import prints_one_line
 from exchange_simulation.launching.record.reading import damage_named
-from exchange_simulation.launching.transport_settings import check_server, check_some_have
+from exchange_simulation.launching.transport_settings import check_server, check_settings_fit_a_transport
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.benchmark_record import (
     ERRORS_OF_A_BENCHMARK,
@@ -63,14 +63,14 @@ def measured_benchmark(
     benchmark: BenchmarkDefinition, settings: Settings, results: str, name: str | None
 ) -> MeasuredBenchmark:
     """Measure one benchmark in a new folder of `results`."""
-    check_some_have(settings, settings["transport"])
+    check_settings_fit_a_transport(settings, settings["transport"])
     folder = ResultsFolder(Path(results), name or dated_name(benchmark.name))
     return _measured(partial(measure_benchmark, benchmark, settings), folder)
 
 
 def resumed_benchmark(benchmark: BenchmarkDefinition, settings: Settings, folder: Path) -> MeasuredBenchmark:
     """Measure what an interrupted benchmark lacks, in its own folder. Unusable if its record is damaged."""
-    check_some_have(settings, settings["transport"])
+    check_settings_fit_a_transport(settings, settings["transport"])
     measure_all = partial(measure_benchmark, benchmark, settings, earlier=read(folder))
     return _measured(measure_all, ResultsFolder(folder.parent, folder.name, goes_on=True))
 
@@ -90,7 +90,9 @@ def measured_suite(settings: Settings, results: str, name: str | None) -> Measur
     jobs = list(jobs_of_suite(settings))
     if not jobs:
         raise UserError(f"no benchmark can be measured over {', '.join(settings['transport'])}")
-    check_some_have(settings, unique(transport for job in jobs for transport in job.settings["transport"]))
+    check_settings_fit_a_transport(
+        settings, unique(transport for job in jobs for transport in job.settings["transport"])
+    )
     folder = ResultsFolder(Path(results), name or dated_name(SUITE))
     return _measured(partial(measure_suite, jobs, settings), folder)
 

@@ -21,7 +21,7 @@ from exchange_simulation.launching.files import write_json
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import notices_to
 from exchange_simulation.launching.record.noise import noise_share
-from exchange_simulation.launching.transport_settings import check_some_have
+from exchange_simulation.launching.transport_settings import check_settings_fit_a_transport
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition, CapacityScale
 from exchange_simulation.messaging.benchmark_record import measure_benchmark
 from exchange_simulation.messaging.benchmarks import benchmark_of, names
@@ -252,7 +252,7 @@ def load_of(text: str, start: float | None, objective: Objective | None = None) 
             f"--bench is {text!r}: --redo-noisy and --keep-noisy are options of exchange capacity itself, which makes "
             "noisy probes again; give them outside of --bench"
         )
-    check_some_have(settings, settings["transport"])
+    check_settings_fit_a_transport(settings, settings["transport"])
     scale = benchmark.scale
     if scale is RATE_SCALE and scale.option in typed:
         raise UserError(f"--bench is {text!r}: a search turns --rate up itself; leave it out (--from begins elsewhere)")

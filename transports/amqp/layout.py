@@ -28,7 +28,7 @@ from transports.frames import ANSWERED, NOBODY, Bytes, FrameBatch, Longs, Return
 DIGITS = 16
 """The hexadecimal digits of a client id, and of a request number."""
 NOWHERE = 0
-"""Stands for the place of a request number in messages that have none, since they are no requests."""
+"""`number_at` of messages that are no requests: they contain no request number."""
 
 # Flags of the properties that a request may have before its correlation id, in the order of the properties.
 _CONTENT_TYPE = 0x8000
@@ -150,7 +150,9 @@ def _request_properties(properties: Bytes) -> tuple[int, int, int]:
         at = _text_end(properties, at)
     if flags & _CONTENT_ENCODING:
         at = _text_end(properties, at)
-    if flags & _HEADERS and at + 4 <= len(properties):
+    if flags & _HEADERS:
+        if at + 4 > len(properties):
+            return 0, 0, 0
         at += 4 + _get_big_endian(properties, at, 4)
     if flags & DELIVERY_MODE:
         at += 1
@@ -172,7 +174,8 @@ def _put_answer_method(out: Bytes, at: int, channel: int, begin: Bytes, key: Byt
     """Write the method frame of Basic.Publish; returns where the frame ends.
 
     `begin` has the method's class, number, ticket and exchange, `end` the bits after the routing key. `key` is a short
-    string: a length octet, then the text. Without any byte the frame gets the empty short string.
+    string: a length octet, then the text. If `key` has no bytes, an
+    empty short string is written.
     """
     key_bytes = max(len(key), 1)
     at = _put_frame_head(out, at, METHOD, channel, len(begin) + key_bytes + len(end))
@@ -232,7 +235,8 @@ def _lay_out_answers(
 ) -> tuple[int, int]:
     """Write answers first..last-1, each to the oldest request without an answer; returns as `lay_out` does.
 
-    `addresses`, `address_lengths` and `request_counts` are the ring of ReturnAddresses: the properties of each request.
+    `addresses`, `address_lengths` and `request_counts` are the ring of ReturnAddresses: `addresses` has the properties
+    of each request in a row, with the reply-to, and `request_counts` the numbers of requests received and answered.
     """
     # An upper bound: a method frame and a header frame are each shorter than a row of `addresses`, since each of them
     # has at most two short strings of 256 bytes.
@@ -317,7 +321,7 @@ def _lay_out_routed(
     out: Bytes,
     at: int,
 ) -> tuple[int, int]:
-    """Write messages as `lay_out` does. The second number is -1 if a message begins with a number that no key has."""
+    """Write messages; returns as `lay_out` does. The end is -1 if a message has no valid key number or is too short."""
     for message in range(first, last):
         start = offsets[message]
         length = offsets[message + 1] - offsets[message]
@@ -387,6 +391,7 @@ class AnswerLayout:
     ) -> None:
         begin = wire.publish_begin(exchange)
         self._method_begin = np.frombuffer(begin, np.uint8)
+        # A copy is writable: numba must give the key the same type as a slice of `addresses`, which are writable.
         self._key = np.frombuffer(wire.short_string(key) if key else b"", np.uint8).copy()
         self._method_end = np.frombuffer(bytes([wire.MANDATORY if mandatory else 0]), np.uint8)
         self._mode = np.frombuffer(bytes([wire.PERSISTENT]) if persistent else b"", np.uint8)

@@ -54,7 +54,7 @@ def simulate(
     as_json: bool,
 ) -> int:
     """Match a simulation and show it. Returns the exit code, 0."""
-    measured = measured_simulation(
+    measured = match_simulation(
         simulation,
         master,
         partitions,
@@ -79,7 +79,7 @@ class MeasuredSimulation(NamedTuple):
     notes: Sequence[str]
 
 
-def measured_simulation(
+def match_simulation(
     simulation: Simulation,
     master: str,
     partitions: int | None,
@@ -95,7 +95,7 @@ def measured_simulation(
 
     If the simulation fails or is interrupted, its folder is removed.
     """
-    parts = settled_parts(simulation, partitions)
+    parts = number_of_parts(simulation, partitions)
     warn_of_prices(simulation.prices, simulation.max_price)
     with ended_as_by_ctrl_c(), contextlib.ExitStack() as removed_on_failure:
         with signals_deferred():
@@ -108,7 +108,7 @@ def measured_simulation(
             tables_url = _tables_url(tables or str(folder / MARKET), master)
             wanted_events = WantedEvents(tables=tuple(events), run=folder.name, orders_per_s=orders_per_s)
         if master != "none":
-            say(f"Spark starts, in 5 s or more; orders count once the first of {parts:,} parts is matched")
+            say(f"starting Spark takes 5 s or more; the bar moves when the first of {parts:,} parts is matched")
         with _parts_bar(parts, simulation.orders) as on_parts:
             matched = _match(master, MatchPart(simulation, wanted_events), parts, on_parts, tables_url, settings)
         record = {**header, **_results(matched, simulation)}
@@ -124,7 +124,10 @@ def measured_simulation(
 
 
 def _record_header(folder: Path, simulation: Simulation, master: str, parts: int) -> dict[str, Any]:
-    """Return the fields of the record that are known before the start."""
+    """Return the fields of the record that are known before the start.
+
+    The record is written at the end, and a failure removes the folder, so a folder with a record is always complete.
+    """
     return {
         "schema": SCHEMA,
         "name": folder.name,
@@ -163,7 +166,7 @@ def _parts_bar(parts: int, orders: int) -> Iterator[OnParts]:
         yield on_parts
 
 
-def settled_parts(simulation: Simulation, partitions: int | None) -> int:
+def number_of_parts(simulation: Simulation, partitions: int | None) -> int:
     """Return the number of parts, at most one for each instrument. UserError if `partitions` is out of range."""
     if partitions is None:
         parts = max(LEAST_PARTS, simulation.orders // ORDERS_A_PART)
@@ -189,15 +192,19 @@ def _match(
         most_orders = ceil(work.simulation.orders / work.simulation.instruments)
         raise click.ClickException(
             f"no memory for a book of {most_orders:,} orders; "
-            "its orders rest by the million: give fewer orders, or more instruments"
+            "almost all of its orders stay in the book: give fewer orders, or more instruments"
         ) from error
 
 
 def _results(matched: Matched, simulation: Simulation) -> dict[str, Any]:
     """Return the record's fields about the results. ClickException if orders, instruments or rows are missing."""
     totals = matched.totals
-    if totals["orders"] != simulation.orders or matched.rows.num_rows != simulation.instruments:
+    if totals["orders"] != simulation.orders:
         raise click.ClickException(f"{totals['orders']:,} of {simulation.orders:,} orders came back matched")
+    if matched.rows.num_rows != simulation.instruments:
+        raise click.ClickException(
+            f"{matched.rows.num_rows:,} of {simulation.instruments:,} instruments came back matched"
+        )
     for table, size in matched.written.items():
         # `trades` has no such check: its total counts messages, of which there are two or more for a row.
         if table in totals and table != "trades" and size.rows != totals[table]:

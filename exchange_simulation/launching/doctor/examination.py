@@ -16,7 +16,7 @@ import psutil
 
 from exchange.words import counted
 from exchange_simulation.launching.doctor.items import Item
-from exchange_simulation.launching.doctor.quiet import listen
+from exchange_simulation.launching.doctor.quiet import measure_quiet_and_wake_ups
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.kernel_cache import VARIABLE, settled_folder
 from exchange_simulation.launching.priority import at_priority, processors_of
@@ -42,7 +42,7 @@ NETWORK_FILE_SYSTEMS = {"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs"}
 def examine(seconds: float, results: Path) -> list[Item]:
     """Return all items, in the order in which they are shown. `results` is the folder whose disk is examined."""
     host = host_facts()
-    quiet, wake_ups = listen(seconds)
+    quiet, wake_ups = measure_quiet_and_wake_ups(seconds)
     usable_processors = len(processors_of()) or host["cores"]
     return [
         processors(usable_processors, host),

@@ -13,7 +13,14 @@ from exchange.words import counted
 from exchange_simulation.launching.doctor.items import Item
 from exchange_simulation.launching.priority import wake_on_time
 from exchange_simulation.launching.record.machine import has_proc
-from exchange_simulation.launching.record.noise import MOST_SHARE, MachineTimes, Noise, cpu_s_by_process, noise_between
+from exchange_simulation.launching.record.noise import (
+    LEAST_WINDOW_S,
+    MOST_SHARE,
+    MachineTimes,
+    Noise,
+    cpu_s_by_process,
+    noise_between,
+)
 
 SLEEP_S = 0.001
 """The length of each sleep."""
@@ -54,7 +61,7 @@ class WakeUps:
         return bins
 
 
-def listen(seconds: float, sleep: Callable[[float], None] = time.sleep) -> tuple[Item, Item]:
+def measure_quiet_and_wake_ups(seconds: float, sleep: Callable[[float], None] = time.sleep) -> tuple[Item, Item]:
     """Measure for `seconds`; return the items `quiet` and `wake-ups`."""
     with exact_timers() as slack_ns:
         start = MachineTimes.now() if has_proc() else None
@@ -84,12 +91,18 @@ def exact_timers() -> Iterator[int | None]:
 
 
 def quiet(start: MachineTimes | None, end: MachineTimes | None) -> Item:
-    """Return the share of all processors that other processes took between two readings; None without /proc."""
+    """Return the item `quiet`: which share of all processors other processes took between two readings.
+
+    A reading is None without /proc.
+    """
     if start is None or end is None:
         return Item(name="quiet", verdict="unknown", found="not told here: /proc is hidden")
     noise = noise_between(start, end, {os.getpid()})
-    facts = noise.as_record({"this": {"cpu_s": 0.0}})
+    facts = noise.as_record({})  # no component of a run was running; `noise` has the time of this process
     share = facts["share_of_all_cpus"]
+    if share is None and noise.window_s < LEAST_WINDOW_S:
+        reason = f"{noise.window_s:.2f} s are too short for a share: give {LEAST_WINDOW_S:g} s or more"
+        return Item(name="quiet", verdict="unknown", found=reason, figures=facts)
     if share is None:
         return Item(name="quiet", verdict="unknown", found="this system does not tell what others use", figures=facts)
     observation = f"others take {share:.1%} of all processors{_steal_and_pressure(noise)}"
@@ -137,7 +150,7 @@ def _busiest(start: MachineTimes, end: MachineTimes) -> str:
 
 
 def wake_ups(measured: WakeUps) -> Item:
-    """Return whether a process that sleeps until an order is due wakes up in time."""
+    """Return the item `wake-ups`: how late a process wakes up that sleeps until an order is due."""
     median_us = measured.percentile_us(50)
     p99_us = measured.percentile_us(99)
     most_us = measured.percentile_us(100)

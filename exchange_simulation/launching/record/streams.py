@@ -14,7 +14,7 @@ import numpy.typing as npt
 from exchange.instances import answers_file, orders_file
 from exchange.messages import (
     ANSWER_TYPES,
-    ORDER_TYPES,
+    INCOMING_TYPES,
     Cancelled,
     Confirmation,
     Rejection,
@@ -62,7 +62,7 @@ def _counts(orders: Path, answers: Sequence[Path]) -> dict[str, int]:
 
 def count_orders(path: Path) -> int:
     """Return the number of whole records in a recorded stream of orders. OSError if it is no regular file."""
-    return sum(len(starts) for _, starts in _records(path, sizes_by_code(ORDER_TYPES)))
+    return sum(len(starts) for _, starts in _records(path, sizes_by_code(INCOMING_TYPES)))
 
 
 def _records(path: Path, sizes: npt.NDArray[np.int64]) -> Iterator[tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]]:

@@ -88,7 +88,7 @@ def test_a_rate_out_of_range_is_refused_with_its_range(rate: str, tmp_path: Path
         (["--network", "veth", "--transport", "memory"], "memory cannot be there"),
         (["--network", "veth", "--transport", "shm"], "shm cannot be there"),
         (["--transport", "shm://otherhost/tmp/x"], "shm joins processes of one host"),
-        (["--network", "veth", "--transport", "tcp://127.0.0.1:7000"], "by name alone"),
+        (["--network", "veth", "--transport", "tcp://127.0.0.1:7000"], ", without an address"),
     ],
 )
 def test_an_impossible_setting_is_refused_by_its_name(words: list[str], field: str, tmp_path: Path) -> None:

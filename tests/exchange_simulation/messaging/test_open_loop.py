@@ -82,10 +82,10 @@ def publisher_that_sent_for(sent_s: float) -> RoleResult:
     return RoleResult(sent=1000, details=details)
 
 
-def consumer_at_the_end_of_its_last_quarter(end_ms: int) -> RoleResult:
-    """A consumer that has 750 messages after 750 ms, and 900 messages after `end_ms`."""
-    last_quarter = [(750, 750 * MS), (900, end_ms * MS)]
-    return RoleResult(received=1000, last_ns=1_000 * MS, details={"last_quarter": last_quarter})
+def consumer_that_has_900_messages_after(late_ms: int) -> RoleResult:
+    """A consumer that has 750 messages after 750 ms, 900 messages after `late_ms`, and all 1,000 after 100 ms more."""
+    last_quarter = [(750, 750 * MS), (900, late_ms * MS)]
+    return RoleResult(received=1000, last_ns=(late_ms + 100) * MS, details={"last_quarter": last_quarter})
 
 
 def saturation_reasons(publisher: RoleResult, consumer: RoleResult, rate: object = 1000) -> list[str]:
@@ -95,8 +95,8 @@ def saturation_reasons(publisher: RoleResult, consumer: RoleResult, rate: object
 
 IN_TIME = publisher_that_sent_for(0.999)
 TOO_SLOW = publisher_that_sent_for(1.998)
-KEEPS_UP = consumer_at_the_end_of_its_last_quarter(900)
-FALLS_BEHIND = consumer_at_the_end_of_its_last_quarter(1_400)
+KEEPS_UP = consumer_that_has_900_messages_after(900)
+FALLS_BEHIND = consumer_that_has_900_messages_after(1_400)
 
 
 def test_a_rate_that_was_kept_has_no_reason() -> None:
@@ -153,6 +153,7 @@ def test_a_tail_that_a_buffer_holds_is_no_growing_backlog() -> None:
     """Regression: with Nagle's algorithm on, a run with a p99 of 2 ms was called saturated."""
     result = Consume(16, 1_001)(SessionWithHeldTail(1_001))  # type: ignore[arg-type]
     assert result.last_ns == 1_401 * MS
+    # The first message comes alone, then ten at a time: a batch ends at 751 (750 is three quarters) and at 901.
     assert result.details["last_quarter"] == [(751, 751 * MS), (901, 901 * MS)]
 
 

@@ -59,6 +59,31 @@ def test_many_sizes_are_an_axis_with_a_line_for_each_number_of_pairs() -> None:
     assert {line[0] for line in figure.chart.numbers.rows} == {"1 pair", "2 pairs", "4 pairs", "8 pairs"}
 
 
+def test_rows_without_a_size_are_left_out_of_a_plot_along_the_size() -> None:
+    """Regression: such a row was a KeyError."""
+    without_size = rows_of_pairs([1])[0]
+    del without_size["point"]["size_bytes"]
+    rows = [*rows_of_pairs([1 << step for step in range(21)]), without_size]
+    (figure,) = figures_of({"benchmark": "de-mpmc", "rows": rows})
+    assert figure.chart.numbers.columns[:2] == ("series", "size_bytes")
+    assert len(figure.chart.numbers.rows) == 4 * 21
+
+
+def test_rows_that_lack_the_value_in_which_the_others_differ_have_a_figure() -> None:
+    """Regression: such a row was an IndexError."""
+    rows = []
+    for variant in ("a", "b", "c", "d", "e", "f", "g", "h", None):
+        for size in (64, 128):
+            row_of_variant = row(size)
+            if variant is not None:
+                row_of_variant["point"]["variant"] = variant
+            rows.append(row_of_variant)
+    titles = [figure.title for figure in figures_of({"benchmark": "de-spsc", "rows": rows})]
+    first_plot = titles[: len(titles) // 3]
+    assert [title.rpartition(", ")[2] for title in first_plot[:8]] == list("abcdefgh")
+    assert first_plot[8].endswith(", tcp")
+
+
 def test_few_sizes_are_lines_over_the_number_of_pairs() -> None:
     (figure,) = figures_of({"benchmark": "de-mpmc", "rows": rows_of_pairs([64, 1024])})
     assert figure.chart.numbers.columns[:2] == ("series", "pairs")

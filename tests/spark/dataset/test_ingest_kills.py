@@ -16,9 +16,9 @@ import polars as pl
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun
 
+from exchange.records import SESSION
 from spark.dataset.replacing import STAGED
 from spark.tables.files import spark_path
-from spark.tables.schemas import KINDS
 from tests.machine import PATIENCE_S, until
 from tests.spark.dataset.conftest import SparkCommand
 
@@ -53,16 +53,18 @@ def kill_ingest(results: Path, tables: Path) -> None:
     """Kill `exchange spark ingest --again` once it has staged files, while it waits for a pipe."""
     command = [sys.executable, "-m", "exchange_simulation.cli", "spark", "ingest", str(results), "--again"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        until(lambda: any((tables / STAGED / KINDS[0]).glob("experiment=*/part-*.parquet")), "staged files")
-        process.kill()
-        process.wait(timeout=PATIENCE_S)
+        try:
+            until(lambda: any((tables / STAGED / SESSION).glob("experiment=*/part-*.parquet")), "staged files")
+        finally:  # without a signal, the process would wait for the pipe forever
+            process.kill()
+            process.wait(timeout=PATIENCE_S)
 
 
 def assert_all_readers_see(spark: SparkSession, tables: Path, orders: OrdersByRun) -> None:
-    """Assert that each library reads these orders of each run, and the records of two components."""
+    """Assert that each library reads these orders of each run, and the sessions of two components."""
     for rows in rows_by_reader(spark, tables / "traffic").values():
         assert rows.groupby("run")["orders_sent"].sum().to_dict() == orders
-    for rows in rows_by_reader(spark, tables / KINDS[0]).values():
+    for rows in rows_by_reader(spark, tables / SESSION).values():
         assert rows.groupby("run").size().to_dict() == dict.fromkeys(orders, 2)
 
 

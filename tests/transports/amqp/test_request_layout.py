@@ -60,6 +60,12 @@ def published_messages(data: bytes) -> list[Published]:
     return messages
 
 
+def test_headers_without_their_length_leave_no_correlation_id() -> None:
+    """The flags say headers and a correlation id, but fewer bytes follow than the length of headers has."""
+    flags = (0x2000 | 0x0400).to_bytes(2, "big")
+    assert correlation_id(flags + b"\x01a") == ""
+
+
 @given(bodies=BODIES, persistent=st.booleans(), reply_to=st.sampled_from(["", ASKER]))
 def test_requests_are_numbered_and_name_the_queue_for_their_answers(
     bodies: list[bytes], persistent: bool, reply_to: str

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
@@ -13,6 +14,7 @@ from benchmarks.reference_book import ReferenceBook
 from exchange.checksum import StreamChecksum
 from exchange.messages import ASK, BID, Message, Order, Quote, Trade, decode_all
 from exchange_simulation.experiments.events.tables import TABLES
+from exchange_simulation.experiments.simulate.parts import Matched, match_in_this_process
 from exchange_simulation.experiments.simulate.simulate import TITLES, _totals
 from exchange_simulation.experiments.simulate.simulation import Block, InstrumentMatcher, Simulation
 from exchange_simulation.reports.tables import terminal
@@ -223,6 +225,28 @@ def test_a_book_larger_than_memory_gets_an_error_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
     assert "no memory for a book of 10,001 orders" in finished.err
     assert "give fewer orders, or more instruments" in finished.err
+
+
+def test_an_instrument_whose_row_is_missing_is_an_error_about_instruments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All orders came back, so the error does not speak of orders."""
+
+    def match_and_lose_a_row(*arguments: Any) -> Matched:
+        matched = match_in_this_process(*arguments)
+        rows_left = matched.rows.slice(1)
+        orders = rows_left["orders"].to_numpy().copy()
+        orders[0] += matched.rows["orders"][0].as_py()
+        place = rows_left.schema.get_field_index("orders")
+        column = pa.array(orders, rows_left.schema.field(place).type)
+        return replace(matched, rows=rows_left.set_column(place, rows_left.schema.field(place), column))
+
+    name = "exchange_simulation.experiments.simulate.simulate.match_in_this_process"
+    monkeypatch.setattr(name, match_and_lose_a_row)
+    finished = simulated(tmp_path, "--instruments", 3, "--orders", 300)
+    assert finished.code == 1
+    assert "2 of 3 instruments came back matched" in finished.err
+    assert list(tmp_path.iterdir()) == []
 
 
 # The error of each mistake, by the options. A folder of the name `there` exists.

@@ -26,7 +26,13 @@ from exchange_simulation.launching.doctor.examination import (
     processors,
 )
 from exchange_simulation.launching.doctor.items import PURPOSES, Item, Verdict, summary_of
-from exchange_simulation.launching.doctor.quiet import WakeUps, exact_timers, listen, quiet, wake_ups
+from exchange_simulation.launching.doctor.quiet import (
+    WakeUps,
+    exact_timers,
+    measure_quiet_and_wake_ups,
+    quiet,
+    wake_ups,
+)
 from exchange_simulation.launching.network.probe import Machine, ProbeFinding
 from exchange_simulation.launching.priority import wake_on_time
 from exchange_simulation.launching.record.machine import host_facts
@@ -103,6 +109,15 @@ def test_a_machine_of_unknown_noise_is_not_called_quiet(machine: FakeMachine) ->
     start = MachineTimes.now()
     item = quiet(at(start, 0.0), replace(at(MachineTimes.now(), SECONDS), busy_s=-1.0))
     assert item.verdict == "unknown"
+    assert item.found == "this system does not tell what others use"
+
+
+def test_a_reading_that_was_too_short_says_so(machine: FakeMachine) -> None:
+    machine.processes({os.getpid(): (1, 0, 0)})
+    times = MachineTimes.now()
+    item = quiet(at(times, 0.0), at(times, 0.1))
+    assert item.verdict == "unknown"
+    assert item.found == "0.10 s are too short for a share: give 0.25 s or more"
 
 
 def test_wake_ups_are_judged_by_their_p99() -> None:
@@ -124,7 +139,7 @@ def test_an_octave_counts_the_sleeps_up_to_its_end() -> None:
 
 def test_listening_takes_its_seconds(machine: FakeMachine) -> None:
     slept: list[float] = []
-    _, item = listen(0.02, sleep=slept.append)
+    _, item = measure_quiet_and_wake_ups(0.02, sleep=slept.append)
     assert item.figures["sleeps"] == len(slept) > 10
 
 
