@@ -48,6 +48,8 @@ class Confirmation(NamedTuple):
 
 
 class Trade(NamedTuple):
+    """The answer to an order that traded: the resting order, or the incoming one, whose `id` it bears."""
+
     id: U32
     price: U16
     volume: U16
@@ -67,12 +69,12 @@ class Throughput(NamedTuple):
 
 class Timestamp(NamedTuple):
     meter: U8
-    correlation_id: U64
+    correlation_id: U64  # the order's id
     time_ns: U64
 
 
 class End(NamedTuple):
-    """Ends a session in band, with the business messages that the sender sent and received."""
+    """Ends a session: how many business messages the sender sent and received, and their checksums."""
 
     sent: U64
     sent_checksum: U64
@@ -233,7 +235,7 @@ class Snapshot(NamedTuple):
 
 
 class FeedReceipt(NamedTuple):
-    """A subscriber has all market data up to `sequence` that it will get: after its snapshot, and after the end."""
+    """Says that a subscriber has got everything up to `sequence`. It is sent after the snapshot, and after the end."""
 
     subscriber: U8
     sequence: U64
@@ -288,6 +290,7 @@ TYPES: dict[int, type[Message]] = {
     17: CancelRequest,
     18: InstrumentOrder,
     19: InstrumentQuote,
+    # 20 to 23 belong to no message.
     24: MarketTrade,
     25: MarketQuote,
     26: DepthLevel,
@@ -298,7 +301,7 @@ TYPES: dict[int, type[Message]] = {
 """The message of each type byte."""
 
 
-ORDER_TYPES: tuple[type[Message], ...] = (
+INCOMING_TYPES: tuple[type[Message], ...] = (
     Order,
     Cancel,
     TypedOrder,
@@ -387,9 +390,9 @@ def sizes_by_code(messages: tuple[type[Message], ...]) -> npt.NDArray[np.int64]:
 def records_of(
     message: type[Message], data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.void]]:
-    """Return the records of the data that are such messages: their numbers, and the messages.
+    """Return the messages of one class in `data`: their numbers among all records, and the messages.
 
-    `starts` are the offsets of all records, which number from 0.
+    `starts` are the offsets of all records, which are numbered from 0.
     """
     layout = LAYOUTS[message]
     numbers = np.flatnonzero(data[starts] == layout.code)

@@ -11,9 +11,9 @@ from exchange.compiled import cached_kernel, field_reader, signed
 from exchange.messages import (
     FILL_OR_KILL,
     IMMEDIATE_OR_CANCEL,
+    INCOMING_TYPES,
     LAYOUTS,
     MARKET,
-    ORDER_TYPES,
     POST_ONLY,
     Cancel,
     CancelRequest,
@@ -31,7 +31,7 @@ STRIDE = 1 << 10
 ANY_ID = -1
 """Stands for a tape whose ids need not count 1, 2, 3, ..."""
 
-SIZES = sizes_by_code(ORDER_TYPES)
+SIZES = sizes_by_code(INCOMING_TYPES)
 SMALLEST_RECORD = int(SIZES[SIZES > 0].min())
 _ORDER_TYPE_OFFSET = LAYOUTS[TypedOrder].offset("order_type")
 _INSTRUMENT_ORDER = LAYOUTS[InstrumentOrder].code

@@ -14,10 +14,10 @@ from exchange import compiled, market_ids, messages
 from exchange.compiled import as_i64, as_u8, called, field_reader, fingerprint, inlined, kernel, signed, unsigned
 from exchange.market_ids import NUMBER_BITS
 from exchange.messages import (
+    INCOMING_TYPES,
     LAYOUTS,
     LIMIT,
     MARKET,
-    ORDER_TYPES,
     POST_ONLY,
     Cancel,
     CancelRequest,
@@ -376,8 +376,8 @@ def enter_other_instrument_order(
     )
 
 
-if unknown := set(ORDER_TYPES) - {Order, Cancel, TypedOrder, ReplaceRequest, CancelRequest, InstrumentOrder}:
-    raise LookupError(f"there is no kernel for {unknown.pop().__name__}, which ORDER_TYPES names")
+if unknown := set(INCOMING_TYPES) - {Order, Cancel, TypedOrder, ReplaceRequest, CancelRequest, InstrumentOrder}:
+    raise LookupError(f"there is no kernel for {unknown.pop().__name__}, which INCOMING_TYPES names")
 ORDER = LAYOUTS[Order].code
 CANCEL = LAYOUTS[Cancel].code
 TYPED_ORDER = LAYOUTS[TypedOrder].code

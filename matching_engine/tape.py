@@ -9,7 +9,7 @@ import numpy as np
 
 from exchange import messages
 from exchange.compiled import cached_kernel
-from exchange.messages import ANSWER_TYPES, LAYOUTS, ORDER_TYPES, MalformedMessage, noun_of, sizes_by_code
+from exchange.messages import ANSWER_TYPES, INCOMING_TYPES, LAYOUTS, MalformedMessage, noun_of, sizes_by_code
 from matching_engine.engine import HandleStop, MatchingEngine
 from transports.frames import LARGEST_FRAME, Bytes, FrameBatch, Longs
 
@@ -17,7 +17,7 @@ BATCH_ORDERS = 1 << 12
 ANSWER_BYTES = 1 << 22
 SMALLEST_ANSWER_BYTES = min(LAYOUTS[answer_type].size for answer_type in ANSWER_TYPES)
 
-_SIZE_OF_ORDER = sizes_by_code(ORDER_TYPES)
+_SIZE_OF_ORDER = sizes_by_code(INCOMING_TYPES)
 
 
 @cached_kernel(messages)
@@ -58,7 +58,7 @@ def order_offsets(tape: Bytes) -> Longs:
         size = _SIZE_OF_ORDER[kind]
         if size > 0:
             raise MalformedMessage(f"truncated: {len(tape) - end} of {size} bytes", end)
-        *first, last = (f"{LAYOUTS[message].code} ({noun_of(message)})" for message in ORDER_TYPES)
+        *first, last = (f"{LAYOUTS[message].code} ({noun_of(message)})" for message in INCOMING_TYPES)
         allowed = f"{', '.join(first)} or {last}"
         raise MalformedMessage(f"type byte {kind}, where {allowed} goes", end)
     return offsets

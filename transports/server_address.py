@@ -49,8 +49,8 @@ class ServerAddress:
     def place(self) -> str:
         return f"{self.host}:{self.port}"
 
-    def connected(self, address: Address, until_ns: int, server: str) -> socket.socket:
-        """Connect, again and again until there is a server. PeerGone, which names the kind of `server`, if none is."""
+    def connect(self, address: Address, until_ns: int, server: str) -> socket.socket:
+        """Connect; try again until `until_ns`. PeerGone if no server answers; `server` is its kind, for the error."""
         while True:
             patience_s = max((until_ns - time.monotonic_ns()) / 1e9, LEAST_PATIENCE_S)
             try:

@@ -23,7 +23,7 @@ from exchange_simulation.launching.options import json_option, options_for, sess
     default="zeromq,tcp",
     show_default=True,
     metavar="SCHEME,SCHEME[,...]",
-    help="What to compare: two or more; one is enough --against another checkout.",
+    help="What to compare: two or more; with --against CHECKOUT one is enough.",
 )
 @click.option(
     "--rates",

@@ -11,7 +11,7 @@ from exchange.json_records import Record
 from exchange_simulation.experiments.trials.arms import TrialArm
 from exchange_simulation.experiments.trials.plan import TrialPlan
 from exchange_simulation.experiments.trials.study import COMPARE
-from exchange_simulation.gates.baselines import Baseline, settings_that_differ
+from exchange_simulation.gates.baselines import Baseline, difference_in_settings
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import json_bytes
 from exchange_simulation.launching.hosts.checks import check_hosts
@@ -36,17 +36,22 @@ def plan_of_baseline(baseline: Baseline, repeats: int | None = None) -> TrialPla
     return TrialPlan(arms=arms, repeats=repeats or record["repeats"], seed=record["seed"])
 
 
-def _arm(written: Record, name: str) -> TrialArm:
-    """Return an arm of the baseline with this name, as `exchange compare` plans it."""
+def _arm(written: Record, baseline_name: str) -> TrialArm:
+    """Return an arm as `exchange compare` plans it.
+
+    UserError, which names the baseline, if this version cannot measure the arm.
+    """
     if written.get("checkout"):
         raise UserError(
-            f"the baseline {name} was measured by the code in {written['checkout']} too: {TYPE_THE_OPTIONS}, and give "
-            "that folder as --against"
+            f"the baseline {baseline_name} was measured by the code in {written['checkout']} too: {TYPE_THE_OPTIONS}, "
+            "and give that folder as --against"
         )
     try:
         settings = with_transport_defaults(settings_as_written(written["settings"]))
     except (BadSetting, TypeError, UnknownSettings) as error:
-        raise UserError(f"the baseline {name} cannot be measured again: {error}; {TYPE_THE_OPTIONS}") from error
+        raise UserError(
+            f"the baseline {baseline_name} cannot be measured again: {error}; {TYPE_THE_OPTIONS}"
+        ) from error
     check_transport(settings)
     check_hosts(settings)
     contender = written["contender"]
@@ -62,9 +67,9 @@ def check_comparable(baseline: Baseline, arms: Iterable[TrialArm]) -> None:
         if earlier is None:
             continue
         planned = {"settings": orjson.loads(json_bytes(arm.settings.as_dict()))}
-        reason = settings_that_differ(earlier, planned)
+        reason = difference_in_settings(earlier, planned)
         if not reason:
-            return
+            return  # one comparable arm is enough
         reasons.append(reason)
     why = reasons[0] if reasons else f"the baseline has {', '.join(earlier_arms)}"
     raise UserError(

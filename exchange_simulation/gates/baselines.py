@@ -99,7 +99,7 @@ def rows_against(baseline: Baseline, record: Record) -> list[BaselineRow]:
         earlier = earlier_arms.get(arm["label"])
         if earlier is None:
             continue
-        settings = settings_that_differ(earlier, arm)
+        settings = difference_in_settings(earlier, arm)
         for figure in _judged_figures(arm):
             first = side_of(arm, figure.metric, record, figure.kind)
             measured_then = side_of(earlier, figure.metric, baseline.record, figure.kind)
@@ -162,7 +162,7 @@ def another_machine(baseline: Baseline, record: Record) -> str:
     return ""
 
 
-def settings_that_differ(earlier: Record, arm: Record) -> str:
+def difference_in_settings(earlier: Record, arm: Record) -> str:
     """Return a sentence on settings that differ between two arms of one label; empty if none does."""
     for name, value in arm["settings"].items():
         then = earlier["settings"].get(name, value)

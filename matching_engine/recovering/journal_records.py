@@ -27,7 +27,7 @@ from exchange.compiled import (
     store_u32,
     store_u64,
 )
-from exchange.messages import LAYOUTS, ORDER_TYPES, Resume, sizes_by_code
+from exchange.messages import INCOMING_TYPES, LAYOUTS, Resume, sizes_by_code
 from matching_engine.turns import STORE
 from transports.frames import Bytes, FrameBatch, Longs
 
@@ -63,7 +63,7 @@ _pwrite = types.ExternalFunction("pwrite", types.intp(types.int32, types.voidptr
 
 RESUME = LAYOUTS[Resume].code
 _session_of = field_reader("session", Resume)
-_SIZE_OF_ORDER = sizes_by_code(ORDER_TYPES)
+_SIZE_OF_ORDER = sizes_by_code(INCOMING_TYPES)
 _SHORTEST = int(_SIZE_OF_ORDER[_SIZE_OF_ORDER > 0].min())
 _POLYNOMIAL = 0x82F63B78  # CRC32C, bits reversed
 

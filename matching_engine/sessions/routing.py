@@ -16,8 +16,8 @@ from exchange.compiled import cached_kernel, field_reader, inlined, load_u32, si
 from exchange.market_ids import HIGHEST_NUMBER, NUMBER_BITS
 from exchange.messages import (
     ANSWER_TYPES,
+    INCOMING_TYPES,
     LAYOUTS,
-    ORDER_TYPES,
     QUOTE_TYPES,
     Cancelled,
     CancelRequest,
@@ -32,7 +32,7 @@ from exchange.messages import (
 )
 from transports.frames import Bytes, Longs
 
-ORDER_SIZES = sizes_by_code(ORDER_TYPES)
+ORDER_SIZES = sizes_by_code(INCOMING_TYPES)
 QUOTE = LAYOUTS[Quote].code
 INSTRUMENT_QUOTE = LAYOUTS[InstrumentQuote].code
 REPLACE_REQUEST = LAYOUTS[ReplaceRequest].code
@@ -42,7 +42,7 @@ ID_AT = 1
 NAMED_AT = LAYOUTS[CancelRequest].offset("order_id")
 """The offset of the id of the order that a request names."""
 _ANSWERS_WITH_ID = [answer for answer in ANSWER_TYPES if answer not in QUOTE_TYPES]
-for _message in (*ORDER_TYPES, *_ANSWERS_WITH_ID):
+for _message in (*INCOMING_TYPES, *_ANSWERS_WITH_ID):
     if LAYOUTS[_message].offset("id") != ID_AT or LAYOUTS[_message].width("id") != 4:
         raise LookupError(f"the id of {_message.__name__} lies at another place than that of the others")
 if LAYOUTS[ReplaceRequest].offset("order_id") != NAMED_AT:

@@ -1,4 +1,4 @@
-"""The records of a batch: a plan of Spark's makes them of lines, and Arrow takes their completion times.
+"""The records of a batch: Spark parses its lines into records, and Arrow computes figures of their completion times.
 
 Each line becomes one row. The row of a line that cannot be read has a `problem`. `identity` stands for all that a
 record says: records with the same identity are one.
@@ -53,7 +53,10 @@ def identified_records(lines: DataFrame) -> DataFrame:
 
 
 def completion_figures(seconds: Collection[int], records: Sequence[pa.Table]) -> dict[int, dict[str, Any]]:
-    """Return TIMES of these seconds as spark.summary gives them. `records` are all that hold records of them."""
+    """Return the figures of completion time of each second, as spark.summary gives them.
+
+    `records` must contain every record of these seconds.
+    """
     second_array = pa.array(set(seconds), pa.int32())
     rows: dict[int, dict[str, Any]] = {second: {} for second in second_array.to_pylist()}
     if records:

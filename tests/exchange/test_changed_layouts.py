@@ -42,7 +42,7 @@ messages.LAYOUTS.clear()
 messages.LAYOUTS.update({kind: messages._layout(code, kind) for code, kind in messages.TYPES.items()})
 for name, message in others.items():
     setattr(messages, name, message)
-for name in ("ORDER_TYPES", "ANSWER_TYPES"):
+for name in ("INCOMING_TYPES", "ANSWER_TYPES"):
     setattr(messages, name, tuple(others.get(kind.__name__, kind) for kind in getattr(messages, name)))
 """
 

@@ -58,7 +58,7 @@ UNMATCHED_WORDS = [
     ),
     UnmatchedWord("workload.PRICE_MODELS['log'] = False", "gateway.seeded_orders", "no entry for ['log']"),
     UnmatchedWord("del workload.PRICE_MODELS['wide']", "gateway.seeded_orders", "entries of no known word: ['wide']"),
-    UnmatchedWord("messages.ORDER_TYPES += (messages.Quote,)", "matching_engine.kernels", "no kernel for Quote"),
+    UnmatchedWord("messages.INCOMING_TYPES += (messages.Quote,)", "matching_engine.kernels", "no kernel for Quote"),
     UnmatchedWord("settings.POLICIES['pro-rata'] = 3", "matching_engine.order_book", "no entry for ['pro-rata']"),
 ]
 

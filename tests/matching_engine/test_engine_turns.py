@@ -106,7 +106,7 @@ def _nap(numbers, _memory, _until_ns):
 class Script(Link):
     """A gateway that delivers its frames, `step` at a time, then leaves. It takes `room` frames between waits.
 
-    The state is that of the compiled calls also if it lends no calls, so that both kinds of link do the same.
+    With and without lent calls, the state is in `numbers` and `memory`, so that both kinds of link do the same.
     """
 
     url = "scripted://gateway"
@@ -169,7 +169,7 @@ _receive_plainly = _receive.plain
 _send_plainly = _send.plain
 
 
-class Listener(Script):
+class ScriptedReporter(Script):
     """A reporter that takes every frame and confirms the end."""
 
     def __init__(self) -> None:
@@ -186,10 +186,11 @@ def session(
     script: Script, packing: int, with_ids: bool, journal: InputJournal | None = None, reporter: Script | None = None
 ) -> EngineResult:
     """Run an engine over this script. With a journal it is a recovering engine."""
-    reporter = reporter or Listener()
+    reporter = reporter or ScriptedReporter()
     terms = Terms(7, "price-time", packing, 999)
     engine = MatchingEngine(SmallBook(999, with_ids=with_ids), packing)
     with pytest.MonkeyPatch.context() as patch:
+        # The buffer of answers is so small that a script fills it.
         patch.setattr("matching_engine.service.ANSWER_BYTES", LARGEST_FRAME)
         if journal is None:
             return EngineService(engine, terms, script, reporter, sampling_interval=3, timeout_s=1.0).run()
@@ -279,10 +280,10 @@ def test_compiled_turns_do_what_the_loop_in_python_does(packing: int, with_ids: 
     step = data.draw(st.integers(1, 9))
     room = data.draw(st.integers(1, 20))
     compiled_script = Script(frames, step, room, lends=True)
-    compiled_reporter = Listener()
+    compiled_reporter = ScriptedReporter()
     compiled = session(compiled_script, packing, with_ids, reporter=compiled_reporter)
     plain_script = Script(frames, step, room, lends=False)
-    plain_reporter = Listener()
+    plain_reporter = ScriptedReporter()
     plain = session(plain_script, packing, with_ids, reporter=plain_reporter)
     assert sent_without_hello(compiled_script) == sent_without_hello(plain_script)
     for fact in ("orders", "answers", "junk_frames", "gateway_said", "stopped"):
@@ -304,11 +305,11 @@ def test_an_engine_that_loads_a_snapshot_sends_a_sign_of_life(tmp_path: Path) ->
     path = tmp_path / "j.journal"
     journal = InputJournal(path, {}, sync="none")
     follower = Follower(path, MatchingEngine(SmallBook(999)))
-    for number, side in ((1, ASK), (2, BID)):
-        journal.append(np.frombuffer(bytearray(encode(Order(number, side, 500, 1))), np.uint8))
-        follower.follow()
-        if side == ASK:
-            write_snapshot(journal, follower.engine, follower.sums)
+    journal.append(np.frombuffer(bytearray(encode(Order(1, ASK, 500, 1))), np.uint8))
+    follower.follow()
+    write_snapshot(journal, follower.engine, follower.sums)
+    journal.append(np.frombuffer(bytearray(encode(Order(2, BID, 500, 1))), np.uint8))
+    follower.follow()
     resume = encode(Resume(1, follower.engine.counts.answers, follower.sums.answers.value))
     script = Script([hello_frame(), resume, END_FRAME, resume], step=9, room=9, lends=False)
     session(script, 1, False, journal)
@@ -325,7 +326,7 @@ def test_a_restarted_engine_counts_no_order_twice_in_a_rate(tmp_path: Path) -> N
     start_ns = time.monotonic_ns() - 5_500_000_000
     Pulse(Pulse.path(journal.path)).clock_start_ns(start_ns)
     frames = journaled([hello_frame(), *orders, END_FRAME])
-    reporter = Listener()
+    reporter = ScriptedReporter()
     session(Script(frames, 9, 1000, lends=False), 1, False, journal, reporter)
     reported = [read(frame) for frame in reporter.sent]
     records = [orjson.loads(message.document) for message in reported if isinstance(message, Statistics)]
@@ -345,7 +346,7 @@ def test_an_engine_with_a_full_disk_refuses_and_leaves_its_result(tmp_path: Path
     refusals: list[Path] = []
     script = Script([hello_frame(), encode(Resume(1, 0, 0))], 9, 9, lends=False)
     resumed = ResumedSession(InputJournal(path, {}), script, lambda _: script)
-    engine = RecoveringEngine(MatchingEngine(SmallBook(999), 1), terms, resumed, Listener(), 3, timeout_s=1.0)
+    engine = RecoveringEngine(MatchingEngine(SmallBook(999), 1), terms, resumed, ScriptedReporter(), 3, timeout_s=1.0)
     engine.on_refusal = lambda: refusals.append(path)
     with files_of_at_most(path.stat().st_size):
         result = engine.run()
@@ -363,7 +364,7 @@ def test_an_engine_leaves_its_result_if_its_link_cannot_be_reopened(tmp_path: Pa
     script = Script([hello_frame(), encode(Resume(1, 0, 0))], 9, 9, lends=False)
     resumed = ResumedSession(InputJournal(tmp_path / "journal", {}), script, refuse)
     engine = MatchingEngine(SmallBook(999), 1)
-    result = RecoveringEngine(engine, terms, resumed, Listener(), sampling_interval=3, timeout_s=1.0).run()
+    result = RecoveringEngine(engine, terms, resumed, ScriptedReporter(), sampling_interval=3, timeout_s=1.0).run()
     assert result.stopped == "the peer left"
 
 
@@ -432,8 +433,8 @@ def test_a_book_that_grows_within_a_turn_loses_no_order(packing: int, monkeypatc
 
 
 @pytest.mark.parametrize(("interval", "expected"), [(2, [2, 4]), (1, [1, 2, 3, 4, 5]), (9, [])])
-def test_sampled_orders_are_noted_without_an_end_of_the_turns(interval: int, expected: list[int]) -> None:
-    """A report at that moment would keep the processor from libzmq's thread, which has that order's answers."""
+def test_sampling_an_order_does_not_end_the_turns(interval: int, expected: list[int]) -> None:
+    """A report at once would delay that order's answers, which libzmq's thread still has to send."""
     taken, script, samples = turns_of(5, interval)
     rows = samples.rows[: taken.samples]
     times_ns = rows[:, 0]

@@ -11,8 +11,8 @@ from exchange.market_ids import market_id
 from exchange.messages import (
     ASK,
     BID,
+    INCOMING_TYPES,
     LAYOUTS,
-    ORDER_TYPES,
     CancelRequest,
     MalformedMessage,
     Message,
@@ -45,7 +45,7 @@ def of_two_gateways(message: Message) -> Message:
 @st.composite
 def records_of_any_fields(draw: st.DrawFn) -> bytes:
     """Draw a record that the engine takes, whose fields are arbitrary bytes."""
-    layout = LAYOUTS[draw(st.sampled_from(ORDER_TYPES))]
+    layout = LAYOUTS[draw(st.sampled_from(INCOMING_TYPES))]
     bytes_of_fields = layout.size - 1
     return bytes([layout.code]) + draw(st.binary(min_size=bytes_of_fields, max_size=bytes_of_fields))
 
@@ -73,7 +73,7 @@ def messages_in(frame: bytes, packing: int) -> list[Message]:
     except MalformedMessage:
         return []
     is_too_long = len(messages) > packing
-    has_other_records = any(not isinstance(message, ORDER_TYPES) for message in messages)
+    has_other_records = any(not isinstance(message, INCOMING_TYPES) for message in messages)
     return [] if is_too_long or has_other_records else messages
 
 

@@ -44,16 +44,16 @@ class Client(ABC):
         """Compile the kernels for a route, or load them from disk."""
 
     @abstractmethod
-    def opened(self, channel: Channel) -> None:
+    def on_channel_open(self, channel: Channel) -> None:
         """Prepare for messages on a channel that has just opened."""
 
     @abstractmethod
-    def message(self, _channel: Channel, method: Any, properties: Any, body: bytes) -> None:
+    def on_message(self, _channel: Channel, method: Any, properties: Any, body: bytes) -> None:
         """Take a message that pika has put together."""
 
     @abstractmethod
     def note_confirm(self, frame: Any) -> None:
-        """Count the broker's Ack or Nack of publishes, if pika gets it."""
+        """Count the broker's Ack or Nack of publishes. Kernels that read the socket count without this call."""
 
     @abstractmethod
     def publish(self, batch: FrameBatch, first: int, last: int) -> int:
@@ -64,7 +64,10 @@ class Client(ABC):
         """Append the messages that have come, as far as they fit."""
 
     def lend(self, settle: Callable[[], None]) -> Lent | None:  # noqa: ARG002
-        """Return compiled calls that need no Python; see lent_by. None if this client lends none, or none now."""
+        """Return compiled calls that need no Python; see transports.lending.lent_by.
+
+        None if this client lends none, or none now.
+        """
         return None
 
     def settle(self) -> None:  # noqa: B027 (most clients lend nothing)
@@ -99,10 +102,10 @@ class OneByOneClient(Client):
         self._settled_early: set[int] = set()
         """The numbers of publishes that the broker settled before some that were published earlier."""
 
-    def opened(self, channel: Channel) -> None:
+    def on_channel_open(self, channel: Channel) -> None:
         self._channel = channel
 
-    def message(self, _channel: Channel, method: Any, properties: Any, body: bytes) -> None:
+    def on_message(self, _channel: Channel, method: Any, properties: Any, body: bytes) -> None:
         self.redelivered += method.redelivered
         self._waiting.append(body)
         if self._route.answers:
@@ -139,7 +142,9 @@ class OneByOneClient(Client):
         for index in range(first, last):
             body = batch[index]
             key, properties = self._envelope(body)
-            mandatory = self._route.mandatory or (self._route.tries and not self.published)
+            # A mandatory first message tells whether any queue takes the key.
+            is_trial = self._route.first_is_mandatory and self.published == 0
+            mandatory = self._route.mandatory or is_trial
             self._channel.basic_publish(self._route.exchange, key, body, properties, mandatory)
             self.published += 1
         return last
@@ -162,7 +167,9 @@ class OneByOneClient(Client):
     def _forget_request(self) -> None:
         """Drop the request of the oldest waiting message, and keep those of later messages."""
         if self._route.answers:
-            del self._requests[len(self._requests) - len(self._waiting)]
+            # The requests of messages that were given to a batch come before those of the waiting messages.
+            given = len(self._requests) - len(self._waiting)
+            del self._requests[given]
 
     @property
     def has_more(self) -> bool:
@@ -173,20 +180,13 @@ class OneByOneClient(Client):
 
     def note_confirm(self, frame: Any) -> None:
         tag = frame.method.delivery_tag
-        multiple = frame.method.multiple
-        if not isinstance(frame.method, spec.Basic.Nack):
-            refused = 0
-        elif multiple:
-            settled_before = sum(1 for early in self._settled_early if early <= tag)
-            refused = max(tag - self.confirmed, 0) - settled_before
+        if frame.method.multiple:
+            newly_settled = set(range(self.confirmed + 1, tag + 1)) - self._settled_early
         else:
-            refused = 1
-        self.refused += refused
-        if multiple:
-            self._settled_early = {later for later in self._settled_early if later > tag}
-            self.confirmed = max(self.confirmed, tag)
-        else:
-            self._settled_early.add(tag)
+            newly_settled = {tag}
+        if isinstance(frame.method, spec.Basic.Nack):
+            self.refused += len(newly_settled)
+        self._settled_early |= newly_settled
         while self.confirmed + 1 in self._settled_early:
             self.confirmed += 1
             self._settled_early.discard(self.confirmed)

@@ -220,7 +220,7 @@ def layout_of(route: Route, durable: bool, frame_max: int, returns: ReturnAddres
         return AnswerLayout(route.exchange, route.key, route.mandatory, durable, CHANNEL, frame_max, returns)
     if route.keys:
         return RoutedLayout(route.exchange, route.keys, route.mandatory, durable, CHANNEL, frame_max)
-    is_mandatory = route.mandatory or (route.tries and published == 0)
+    is_mandatory = route.mandatory or (route.first_is_mandatory and published == 0)
     method = wire.publish_method(CHANNEL, route.exchange, route.key, is_mandatory)
     return PublishLayout(method, CHANNEL, frame_max, durable, route.asker, route.reply_to)
 
@@ -257,7 +257,7 @@ class CompiledClient(Client):
         self._lent: LentCalls | None = None
         loop.consume = lambda stream: self._scan(stream, self._aside)
 
-    def opened(self, channel: Channel) -> None:
+    def on_channel_open(self, channel: Channel) -> None:
         assert channel.channel_number == CHANNEL
         self._lay_out_next()
 
@@ -266,7 +266,7 @@ class CompiledClient(Client):
         frame_max = self._loop.connection.params.frame_max
         self._layout = layout_of(self._route, durable, frame_max, self.returns, self.published)
 
-    def message(self, *_: Any) -> None:
+    def on_message(self, *_: Any) -> None:
         raise AssertionError("the scanner leaves no delivery to pika")
 
     def note_confirm(self, frame: Any) -> None:
@@ -274,7 +274,7 @@ class CompiledClient(Client):
 
     def publish(self, batch: FrameBatch, first: int, last: int) -> int:
         stream = self.stream
-        is_trial = self._route.tries and self.published == 0
+        is_trial = self._route.first_is_mandatory and self.published == 0
         if is_trial:
             last = min(last, first + 1)
         message, stream.last = self._layout.write(batch, first, last, stream.outgoing, stream.last)
@@ -291,7 +291,7 @@ class CompiledClient(Client):
         if not self.stream.is_lendable or self.has_more or not isinstance(layout, PublishLayout):
             return None
         has_requests = layout.number_at != NOWHERE or len(self.returns) > 0
-        must_try_first = self._route.tries and self.published == 0
+        must_try_first = self._route.first_is_mandatory and self.published == 0
         if has_requests or must_try_first:
             return None
         self._lent = self._lent or LentCalls(self.stream, self.scanner)

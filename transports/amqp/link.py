@@ -87,7 +87,7 @@ class AmqpLink(Link):
             self._session.open(until_ns)
             set_nodelay(loop.descriptor, self._nodelay)  # connecting has set it
             check_kind(self._delivery.queue, loop.connection.server_properties or {}, broker)
-            self._client.opened(self._session.channel)
+            self._client.on_channel_open(self._session.channel)
             self._declare(until_ns)
         except TransportError:
             loop.release()
@@ -106,7 +106,7 @@ class AmqpLink(Link):
 
     def _start_consuming(self, until_ns: int) -> None:
         consumed = list(zip(self._queues, self._side.consumes, strict=False))
-        consume(self._session, consumed, self._delivery, self._client.message, until_ns)
+        consume(self._session, consumed, self._delivery, self._client.on_message, until_ns)
 
     def _note_return(self, *_: Any) -> None:
         """Count a message that came back because no queue took it."""

@@ -69,11 +69,12 @@ class Queue(NamedTuple):
 class Route(NamedTuple):
     """The exchange and key of an end's messages; the broker returns a `mandatory` message that no queue takes.
 
-    tries     only the first message is mandatory: it shows whether any queue takes the key
-    asker     16 hexadecimal digits: the messages are requests, and their correlation ids begin with these digits
-    reply_to  the queue for the answers to these requests; empty if the requests do not name one
-    answers   the messages are answers: each has its request's correlation id, and goes to its reply-to without `key`
-    keys      each message begins with the number of its key among these
+    first_is_mandatory  only the first message is mandatory: it shows whether any queue takes the key
+    asker               16 hexadecimal digits: the messages are requests, whose correlation ids begin with these digits
+    reply_to            the queue for the answers to these requests; empty if the requests do not name one
+    answers             the messages are answers: each has its request's correlation id, and goes to its reply-to
+                        without `key`
+    keys                each message begins with the number of its key among these
     """
 
     exchange: str
@@ -82,7 +83,7 @@ class Route(NamedTuple):
     asker: str = ""
     reply_to: str = ""
     answers: bool = False
-    tries: bool = False
+    first_is_mandatory: bool = False
     keys: tuple[str, ...] = ()
 
 
@@ -167,7 +168,7 @@ class LinkSide(NamedTuple):
             asker=self.asker,
             reply_to="" if self.scans else self.asker,
             answers=self.answers,
-            tries=self.publishes_to_topic and not delivery.confirms,
+            first_is_mandatory=self.publishes_to_topic and not delivery.confirms,
             keys=self.keys,
         )
 

@@ -108,7 +108,7 @@ class Connection(ServerStream):
         BadAddress if the server is no NATS server or refuses us; PeerGone if there is none in time.
         """
         server = server_address(address)
-        connection = cls(server.connected(address, until_ns, "NATS"), server, address.nodelay)
+        connection = cls(server.connect(address, until_ns, "NATS"), server, address.nodelay)
         try:
             connection._greet()
             connection.ask(b"")

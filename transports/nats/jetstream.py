@@ -4,16 +4,19 @@
     reader    MSG <base>.deliver.<name> 1 <acknowledgement's subject> <bytes>
               PUB <acknowledgement's subject> 0            acknowledges that frame and all before it
 
-A reader acknowledges what it has handed over once its component has come back for more. A sender has at most WINDOW
-frames unanswered. It uses a connection of its own, where answers wait behind no frame.
+A reader acknowledges frames when its component asks for the next ones: then the component has handled them. A sender
+has at most WINDOW frames unanswered. It uses a connection of its own, where answers wait behind no frame.
 
 Each direction has a stream, which keeps a frame while a consumer has not acknowledged it (retention `interest`).
 
-    pair, fan-in   a reader's consumer is its own; the next reader of the stream begins with the first frame that was
-                   not acknowledged, and then deletes the consumer of the reader before
-    fan-in, fanout, topic   each reader of the stream to all has a consumer there, from now on
-    queue          all readers share one consumer, and acknowledge each frame by itself; one that is longer than its
-                   reader takes is ended (+TERM), since no other reader of the group would take it either
+    pair; fan-in to the listener (<base>.in)
+        The reader has a consumer of its own. The next reader of the stream begins with the first frame that was not
+        acknowledged, and then deletes the consumer of the previous reader.
+    fan-in from the listener (<base>.out); fanout, topic
+        Each reader has a consumer of its own, which gets all frames from now on.
+    queue
+        All readers share one consumer, and acknowledge each frame by itself. A frame that is longer than its reader
+        takes is ended (+TERM), since no other reader of the group would take that frame either.
 
 Source: docs.nats.io/reference/reference-protocols/nats_api_reference.
 """
@@ -76,7 +79,7 @@ class JetStreamApi:
         self._connection = connection
         self._inbox = inbox
         self.mark_subject = f"{inbox}.mark"
-        """The subject of answers that are no answer to `ask`."""
+        """The subject of the answers to `ask_for_mark`."""
         self._asked = 0
         connection.write(f"SUB {inbox}.* {API_SUBSCRIPTION}\r\n".encode())
 
@@ -134,7 +137,6 @@ class JetStreamCarrier(CoreCarrier):
         """`name`: that of our end. BadAddress if the server has no JetStream."""
         super().__init__(connection, base)
         self._name = name
-        self._is_shared = address.fan_in
         self._sender = Connection.open(address, until_ns)
         try:
             self._api = JetStreamApi(self._sender, f"{base}.api.{name}")
@@ -168,12 +170,13 @@ class JetStreamCarrier(CoreCarrier):
         """
         self._open_stream(subject)
         consumers = self._consumers()
-        before = [consumer for consumer in consumers if not consumer.get("push_bound")]
-        if len(before) < len(consumers):
+        abandoned = [consumer for consumer in consumers if not consumer.get("push_bound")]
+        is_another_alive = len(abandoned) < len(consumers)
+        if is_another_alive:
             self._read_alone([subject], FROM_NOW_ON)
             return
-        self._read_alone([subject], _beginning(before))
-        for consumer in before:
+        self._read_alone([subject], _beginning(abandoned))
+        for consumer in abandoned:
             self._leftover += int(consumer["num_ack_pending"])
             self._api.insist(f"CONSUMER.DELETE.{self._stream}.{consumer['name']}", {})
 
@@ -272,7 +275,7 @@ class JetStreamCarrier(CoreCarrier):
             self.subscribe_alone(subject)
 
     def answer(self, connector: str) -> None:
-        """One stream has the frames to each connector that comes; the listener publishes to it from the beginning."""
+        """Do nothing: from the beginning, the listener publishes to the stream that all connectors read."""
 
     def come_back(self) -> None:
         """Acknowledge what was handed over last."""
@@ -317,6 +320,7 @@ class JetStreamCarrier(CoreCarrier):
             self._end_delivery(replies_to_long_messages(scanned, batch.largest_frame))
         if received > received_before and not self._is_in_group:
             last = (received - 1) % len(replies)
+            # An address is "PUB <reply subject> "; without an address, its length is NOBODY, which is negative.
             head = replies.addresses[last, : max(int(replies.lengths[last]), 0)].tobytes()
             self._acknowledgement = head + b"0\r\n\r\n"
             replies.counts[ANSWERED] = received

@@ -28,9 +28,10 @@ PASSWORD = "EXCHANGE_REDIS_PASSWORD"
 """The variable with the password of the address's user, or without a user the server's password."""
 ANSWER_S = 10.0
 """How long a server may take to answer a command before the first frame."""
-INCOMING_BYTES = LONGEST_FRAME + (1 << 18)
+LARGE_BYTES = LONGEST_FRAME + (1 << 18)
+"""The length of a buffer for frames."""
 SMALL_BYTES = 1 << 17
-"""The buffers of a connection that carries no frames."""
+"""The length of a buffer without frames."""
 
 Version = tuple[int, ...]
 OLDEST: Version = (6, 0)
@@ -81,7 +82,7 @@ class RedisConnection(ServerStream):
                 outgoing=np.zeros(SMALL_BYTES, np.uint8),
             )
         while True:
-            connection = cls(server.connected(address, until_ns, "Redis"), server, arrays)
+            connection = cls(server.connect(address, until_ns, "Redis"), server, arrays)
             set_nodelay(connection.fd, address.nodelay)
             try:
                 answer = connection._introduce()

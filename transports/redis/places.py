@@ -4,7 +4,7 @@
 commands and their replies, one for messages; then the words that the compiled calls put into commands.
 """
 
-from transports.redis.connection import INCOMING_BYTES, SMALL_BYTES
+from transports.redis.connection import LARGE_BYTES, SMALL_BYTES
 from transports.redis.protocol import IDS_BYTES, READING_PLACES
 from transports.server_stream import BOUNDS
 
@@ -19,7 +19,7 @@ COMMANDS_FD = READING + READING_PLACES
 """The descriptors of the two connections."""
 MESSAGES_FD = COMMANDS_FD + 1
 SENT = MESSAGES_FD + 1
-"""The number of commands that were taken on the connection for commands."""
+"""The number of commands written to the connection for commands."""
 REPLIES = SENT + 1
 """The number of replies that came for them."""
 UNHEARD = REPLIES + 1
@@ -31,7 +31,7 @@ TIMER_NS = TOO_LONG + 1
 HEAD_BYTES = TIMER_NS + 1
 """The length of HEAD's bytes in `memory`."""
 EXPECTED_BYTES = HEAD_BYTES + 1
-"""The length of all of a message, or of a read, before its first number."""
+"""The length of EXPECTED's bytes in `memory`."""
 ACKNOWLEDGE_BYTES = EXPECTED_BYTES + 1
 TRIM_BYTES = ACKNOWLEDGE_BYTES + 1
 READ_BYTES = TRIM_BYTES + 1
@@ -46,9 +46,9 @@ PLACES = TIMESPEC + 2
 WORDS_BYTES = 4096
 """Room for the words of one command."""
 MESSAGES_IN = 0
-MESSAGES_IN_END = MESSAGES_IN + INCOMING_BYTES
+MESSAGES_IN_END = MESSAGES_IN + LARGE_BYTES
 COMMANDS_OUT = MESSAGES_IN_END
-COMMANDS_OUT_END = COMMANDS_OUT + INCOMING_BYTES
+COMMANDS_OUT_END = COMMANDS_OUT + LARGE_BYTES
 COMMANDS_IN = COMMANDS_OUT_END
 COMMANDS_IN_END = COMMANDS_IN + SMALL_BYTES
 MESSAGES_OUT = COMMANDS_IN_END
@@ -58,6 +58,7 @@ NEW_IDS = OLD_IDS + IDS_BYTES
 HEAD = NEW_IDS + IDS_BYTES
 """The command that publishes a frame (PUBLISH or XADD), up to the frame's size."""
 EXPECTED = HEAD + WORDS_BYTES
+"""The bytes with which each message, or each reply to a read of the stream, begins, up to its first number."""
 ACKNOWLEDGE = EXPECTED + WORDS_BYTES
 TRIM = ACKNOWLEDGE + WORDS_BYTES
 READ = TRIM + WORDS_BYTES

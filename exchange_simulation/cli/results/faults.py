@@ -54,7 +54,7 @@ class FaultsKind(FolderKind):
         record = self.read(folder)
         with damage_named(folder):
             plan = plan_of(record)
-        if any(word.partition("=")[0] == "--journal" for word in plan.further):
+        if any(word.partition("=")[0] == "--journal" for word in plan.further_options):
             raise UserError(
                 f"{folder} was run with --journal, and a rerun would write into that journal: type its command yourself"
             )

@@ -47,7 +47,7 @@ class FaultPlan:
 
     cells: tuple[FaultCell, ...]
     load: FaultLoad
-    further: tuple[str, ...] = ()
+    further_options: tuple[str, ...] = ()
     """Options for every `exchange run`."""
 
     hosts: HostsFile | None = None
@@ -82,7 +82,7 @@ def planned(
     if not cells:
         raise UserError(f"--faults: {', '.join(faults)}: there is no broker over {', '.join(transports)}")
     return FaultPlan(
-        cells=tuple(cells), load=load.overridden_by(further), further=tuple(further), hosts=_hosts_of(further)
+        cells=tuple(cells), load=load.overridden_by(further), further_options=tuple(further), hosts=_hosts_of(further)
     )
 
 
@@ -110,7 +110,7 @@ def plan_of(record: dict[str, Any]) -> FaultPlan:
     settings = dict(record["settings"])
     further = settings.pop("further")
     load = FaultLoad(**settings).overridden_by(further)
-    return FaultPlan(cells=tuple(cells), load=load, further=tuple(further), hosts=_hosts_of(further))
+    return FaultPlan(cells=tuple(cells), load=load, further_options=tuple(further), hosts=_hosts_of(further))
 
 
 def _deliveries_over(url: str, deliveries: Sequence[str]) -> Sequence[str | None]:
@@ -198,7 +198,7 @@ def _measured(plan: FaultPlan, folder: Path) -> dict[str, Any]:
         "started_at": now(),
         "host": host_facts(),
         "versions": versions(),
-        "settings": {**dataclasses.asdict(plan.load), "further": list(plan.further)},
+        "settings": {**dataclasses.asdict(plan.load), "further": list(plan.further_options)},
         "planned_cells": len(plan.cells),
     }
     planned_faults = {cell.fault.name for cell in plan.cells}
@@ -247,7 +247,7 @@ def _entry(
             broker = _broker(cell.transport, brokers)
         except (NotInstalled, CannotStart) as error:
             return {**cell.facts, "skipped": str(error)}
-    return measured_cell(cell, plan.load, folder, broker, list(plan.further), clock_ahead)
+    return measured_cell(cell, plan.load, folder, broker, list(plan.further_options), clock_ahead)
 
 
 def _in_short(entry: dict[str, Any]) -> str:

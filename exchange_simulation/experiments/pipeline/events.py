@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from exchange.instances import MAX_PAIRS, orders_file
 from exchange.measurements import NS_PER_S
-from exchange.messages import ORDER_TYPES, MalformedMessage, sizes_by_code
+from exchange.messages import INCOMING_TYPES, sizes_by_code
 from exchange.record_kinds import RunRecord
 from exchange.records import TRAFFIC
 from exchange.words import printable
@@ -45,7 +45,17 @@ from transports.frames import LARGEST_FRAME, FrameBatch
 
 BLOCK_ORDERS = 1 << 15
 """Messages of a block. A block is large, since an Arrow call takes as long for a few rows as for ten thousand."""
-ORDER_SIZES = sizes_by_code(ORDER_TYPES)
+ORDER_SIZES = sizes_by_code(INCOMING_TYPES)
+SETTINGS_OF_OLD_RUNS = {
+    "policy": "price-time",
+    "max_price": 999,
+    "gateways": 1,
+    "quotes_to": "all",
+    "instruments": 1,
+    "engines": 1,
+    "opening": None,
+}
+"""Settings of the engine in runs whose record lacks them, since there was no such setting yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,24 +80,22 @@ class RecordedRun:
     @classmethod
     def of(cls, folder: Path, experiment: str, run: str, spool: SpoolTables) -> RecordedRun:
         """Return the run in `folder`, with the engine's settings of its run.json."""
-        settings_of_old_runs = {"policy": "price-time", "max_price": 999, "gateways": 1, "quotes_to": "all"}
-        settings_of_old_runs |= {"instruments": 1, "engines": 1, "opening": None}
-        engine = settings_of_old_runs | read_record(folder / "run.json", RunRecord)["settings"]
-        if engine["opening"] is not None:
+        settings = {**SETTINGS_OF_OLD_RUNS, **read_record(folder / "run.json", RunRecord)["settings"]}
+        if settings["opening"] is not None:
             raise ValueError(
-                f"{folder} has trades with orders of {engine['opening']}, from before the run: there are no tables of "
-                f"events of such a run"
+                f"{folder} has trades with orders of {settings['opening']}, from before the run: there are no tables "
+                "of events of such a run"
             )
         return cls(
             folder=folder,
             experiment=experiment,
             run=run,
-            policy=engine["policy"],
-            max_price=engine["max_price"],
-            gateways=engine["gateways"],
-            engines=engine["engines"],
-            quotes_to=engine["quotes_to"],
-            instruments=engine["instruments"],
+            policy=settings["policy"],
+            max_price=settings["max_price"],
+            gateways=settings["gateways"],
+            engines=settings["engines"],
+            quotes_to=settings["quotes_to"],
+            instruments=settings["instruments"],
             starts_ns=starts_of_clocks(spool.kinds[TRAFFIC]),
         )
 
@@ -106,11 +114,14 @@ class RecordedRun:
         """Yield the market of an engine, block by block. ValueError if its streams are damaged or disagree."""
         try:
             yield from self._matched_again(pair, streams())
-        except (MalformedMessage, ValueError, OSError) as error:
+        except (ValueError, OSError) as error:
             raise ValueError(f"the streams in {self.folder} give no events: {error}") from None
 
     def _engines(self) -> Iterator[tuple[int, Callable[[], EngineStreams]]]:
-        """Yield the pair of each engine, and a function that reads the engine's streams. A market is one pair."""
+        """Yield the pair of each engine, and a function that reads the engine's streams. A market is one pair.
+
+        The streams are read later, in `_markets`, which reports the damage of streams that cannot be read.
+        """
         is_market = self.gateways > 1 or self.engines > 1
         if is_market:
             gets_quotes = self.quotes_to == "all"
@@ -126,7 +137,6 @@ class RecordedRun:
 
         ValueError if the answers are not those of the matching engine.
         """
-        # Each message is a frame. With packing, the engine puts all answers to a frame into one frame.
         has_several = self.instruments > 1
         book = OrderBook(
             self.max_price,
@@ -134,6 +144,8 @@ class RecordedRun:
             with_ids=streams.has_requests,
             instruments=self.instruments if has_several else None,
         )
+        # Each message is a frame. With packing, which is any number above 1, the engine puts all answers to a frame
+        # into one frame.
         engine = MatchingEngine(book, packing=2, is_shared=streams.is_shared)
         frames = FrameBatch(ANSWER_BYTES // SMALLEST_ANSWER, ANSWER_BYTES)
         history = OrderHistory(streams.counts, is_shared=streams.is_shared)
@@ -221,7 +233,10 @@ EVENT_TABLES = EventTables(SCHEMAS, rows_of_source)
 
 
 def write_events(folder: Path) -> Path:
-    """Write a file for each table to FOLDER/events, and return this folder. No file is ever seen in part. UserError."""
+    """Write a file for each table to FOLDER/events, and return this folder. No file is ever seen in part.
+
+    UserError if the streams are damaged or the folder cannot be written.
+    """
     events = folder / "events"
     with users_mistake(ValueError), writing(events):
         run = RecordedRun.of(folder, experiment_of(folder), folder.name, tables_of_spool(folder / "spool"))

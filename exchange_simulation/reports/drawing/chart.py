@@ -154,8 +154,8 @@ def draw_medians(
     line, caps, whiskers = bars.lines
     parts = [*caps, *whiskers]
     is_full = np.ones(len(x), bool) if full is None else np.array(full)
-    for marks, fill in ((is_full, colour), (~is_full, "none")):
-        parts += axes.plot(x[marks], median[marks], "o", color=colour, markersize=mark_size, markerfacecolor=fill)
+    for mask, fill in ((is_full, colour), (~is_full, "none")):  # full marks, then hollow ones
+        parts += axes.plot(x[mask], median[mask], "o", color=colour, markersize=mark_size, markerfacecolor=fill)
     name_parts(name, line, parts)
     return EndLabel(float(median[-1]), name, colour)
 

@@ -26,7 +26,7 @@ def only_record(results: Path) -> dict[str, object]:
 
 
 def test_under_a_parent_that_ignores_sigchld_a_killed_engine_is_started_again(running: Callable[..., Running]) -> None:
-    """The kernel drops the exit codes of children then: the engine "ended with exit code 0", and so did the run."""
+    """Regression: with SIGCHLD ignored, the kernel drops exit codes, and a killed engine seemed to have ended well."""
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
         run = running("--transport", "tcp", "--rate", 2000, "--orders", 6000, "--recover", "--timeout", 60, "--no-page")
@@ -39,7 +39,7 @@ def test_under_a_parent_that_ignores_sigchld_a_killed_engine_is_started_again(ru
 
 
 def test_a_reader_that_leaves_keeps_the_page_and_the_exit_code(tmp_path: Path) -> None:
-    """It was exit code 1, without a page and without a word."""
+    """Regression: the run ended with exit code 1, without a page and without an error."""
     reader, writer = os.pipe()
     os.close(reader)
     words = command(*SMALL_RUN, "--transport", "memory", "--results", tmp_path)
@@ -63,9 +63,7 @@ def test_a_full_disk_under_stdout_keeps_the_record_s_exit_code(tmp_path: Path, f
 
 @pytest.mark.skipif(not FULL.exists(), reason="no /dev/full")
 @pytest.mark.parametrize("words", ONLY_OUTPUT, ids=" ".join)
-def test_output_that_is_all_there_is_ends_with_a_sentence_on_a_full_disk(
-    tmp_path: Path, words: tuple[str, ...]
-) -> None:
+def test_a_command_that_only_prints_fails_on_a_full_disk(tmp_path: Path, words: tuple[str, ...]) -> None:
     with FULL.open("w") as full:
         done = subprocess.run(
             command(*words),
@@ -95,7 +93,7 @@ def test_kernels_that_may_not_be_compiled_are_a_sentence_that_names_the_variable
 
 @pytest.mark.parametrize("words", [("run", "--help"), ("spark", "ingest", "--help"), ("results", "show", "--help")])
 def test_a_python_without_docstrings_prints_the_same_help(words: tuple[str, ...]) -> None:
-    """Text and example were gone."""
+    """Regression: the help lacked its text and its example."""
     usual = subprocess.run(command(*words), capture_output=True, text=True, timeout=PATIENCE_S, check=True)
     program, *options = command(*words)
     surroundings = {name: value for name, value in os.environ.items() if name != "PYTHONOPTIMIZE"}
