@@ -10,6 +10,10 @@ import pyarrow as pa
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException, PythonException
 
+FULL_DISK = ("No space left on device", "Disk quota exceeded")
+FORBIDDEN_FILE = ("Permission denied", "Read-only file system")
+"""What causes say of a disk that is full, and of a file that may not be used."""
+
 
 class SparkError(Exception):
     """The analysis could not be done; the run itself is untouched."""
@@ -49,22 +53,22 @@ class ForeignCheckpointError(SparkError):
 
 @contextmanager
 def typed_errors(run_folder: Path | str) -> Iterator[None]:
-    """Raise a SparkError, one sentence, in place of an exception of Spark's with a Java stack trace."""
+    """Raise a SparkError, one sentence, in place of an exception of Spark's with a Java stack trace, or of Arrow's."""
     try:
         yield
     except BrokenPipeError:  # stdout was closed, as by `| head`; a lost JVM raises another error
         raise
     except (PySparkException, Py4JError, pa.ArrowException, OSError) as failure:
         cause = root_cause(failure)
-        if "No space left on device" in cause or "Disk quota exceeded" in cause:
+        if any(words in cause for words in FULL_DISK):
             raise TablesUnwritableError(
-                f"the disk filled up while Spark analysed {run_folder}: make room, then analyse the run again"
+                f"the disk filled up while {run_folder} was analysed: make room, then analyse the run again"
             ) from failure
-        if "Permission denied" in cause or "Read-only file system" in cause:
+        if any(words in cause for words in FORBIDDEN_FILE):
             raise RunUnreadableError(
-                f"Spark may not use all of {run_folder} ({cause}): check its permissions"
+                f"a file of {run_folder} may not be used ({cause}): check its permissions"
             ) from failure
-        raise SparkJobError(f"Spark could not analyse {run_folder}: {cause}") from failure
+        raise SparkJobError(f"{run_folder} could not be analysed: {cause}") from failure
 
 
 def root_cause(failure: Exception) -> str:
@@ -74,6 +78,11 @@ def root_cause(failure: Exception) -> str:
     except (Py4JError, OSError):
         return "its JVM died; is there enough memory?"
     return lines[0] if lines else "no reason given"
+
+
+def is_of_disk(cause: str) -> bool:
+    """Return whether a cause is the disk's fault, or that of its permissions."""
+    return any(words in cause for words in (*FULL_DISK, *FORBIDDEN_FILE))
 
 
 def _innermost(failure: Exception) -> str:

@@ -22,7 +22,7 @@ MOST_INT = 2**31 - 1
 """The largest number that a column of 32 bits holds."""
 MOST_LONG = 2**63 - 1
 """The largest number that a column of 64 bits holds."""
-FACTS = (
+PAPER_FIGURES = (
     "answers_per_s",
     "broker_cpu_percent",
     "gateway_cpu_percent",
@@ -54,8 +54,8 @@ class RunFacts:
     gateways: int = 1
     arm: str = ""
     """The settings that repeats share: all but the seed and those that have a column."""
-    facts: Mapping[str, float | None] = field(default_factory=dict)
-    """Figures from run.json, by the names in FACTS."""
+    paper_figures: Mapping[str, float | None] = field(default_factory=dict)
+    """Figures from run.json, by the names in PAPER_FIGURES."""
     seed: int | None = None
     """None for a seed above MOST_LONG, too; `settings` has it."""
     started_at: datetime | None = None
@@ -105,7 +105,7 @@ def experiment_of(folder: Path) -> str:
 def facts_of(folder: Path, record: Record) -> RunFacts:
     """Take from run.json the facts that a summary needs. RunUnreadableError if one is out of its range.
 
-    `arm` and `facts` stay empty: who reads a trial fills them.
+    `arm` and `paper_figures` stay empty: the reader of a trial fills them.
     """
     settings = record.get("settings") or {}
     rates = record.get("rates") or {}

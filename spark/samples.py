@@ -5,7 +5,8 @@ The gateway reports one order in `sampling_interval` to the stats reporter, whos
     gateway --sample--> stats reporter --line--> spool --`samples_of_lines`--> samples --`sample_seconds`--> seconds
 
 The paper estimates completion times from such samples (section 5.1). A median has a 95 % interval here: the two samples
-between which the median of all orders lies, whatever their distribution. Fewer than six samples have none.
+between which the median of all orders lies, whatever their distribution, if samples are independent. Fewer than six
+samples have none. The warm-up and the last order are among the samples, if the interval divides their ids.
 """
 
 from __future__ import annotations
@@ -94,7 +95,9 @@ def _figures() -> list[Column]:
     """Return the aggregates over a column `us` of completion times."""
     ordered = fn.array_sort(fn.collect_list("us"))
     number = fn.count("us")
-    # The rank of the interval's lower end, counted from 1; the upper end is as far from the other side.
+    # The number of samples below the median of all orders is binomial (number, 1/2): its mean is number / 2, and its
+    # deviation sqrt(number) / 2. The rank of the interval's lower end counts from 1; the upper end is as far from the
+    # other side.
     rank = fn.floor((number + 1) / 2 - NORMAL_95 / 2 * fn.sqrt(number))
     has_interval = rank >= 1
     return [

@@ -8,8 +8,8 @@ its orders were. `exchange.seconds` says what a second is. A run's completion ti
 
     tables of records of seconds --each--> figures of seconds, one histogram of the run --together--> figures of both
 
-The last order is left out, as everywhere in analysis. The whole run's figures leave out the warm-up's seconds too, as
-those of run.json do; a second's row has them.
+Completion times and lag leave out the last order, as all figures of log buckets do. Those of the whole run leave out
+the warm-up's seconds too, as in run.json; a second's row has them. Counts, cores and meters include both.
 """
 
 from __future__ import annotations
@@ -24,13 +24,15 @@ from exchange.measurements import CLOCKS
 from exchange.records import COMPLETION, PROCESS, THROUGHPUT, TRAFFIC
 from exchange.second_columns import COUNTS, Unit, spark_columns
 from exchange.second_figures import Fact, Facts
-from spark.run_facts import FACTS, RunFacts
+from spark.run_facts import RunFacts
 from spark.tables.histograms import (
     EXACT,
+    OF_RUN,
     OF_SECOND,
     TIME_FIGURES,
     analysed,
     figures,
+    figures_by_clock,
     figures_by_second,
     merged_histograms,
 )
@@ -50,16 +52,13 @@ MEASURED = (
 )
 """The figures of a second, but the two rates that come first."""
 
-WORD_COLUMNS = ("status", "transport", "arm")
+WORD_COLUMNS = ("status", "transport")
 ROW_SCHEMA = pa.schema(
     [
         *(pa.field(name, pa.string(), nullable=False) for name in KEYS),
         pa.field("second", pa.int32()),
         *(pa.field(name, pa.string()) for name in WORD_COLUMNS),
-        *(
-            pa.field(name, pa.int64() if name in WHOLE_NUMBERS else pa.float64())
-            for name in (OFFERED, RATE, *MEASURED, *FACTS)
-        ),
+        *(pa.field(name, pa.int64() if name in WHOLE_NUMBERS else pa.float64()) for name in (OFFERED, RATE, *MEASURED)),
     ]
 )
 """A row for each second, and one with a null second for each run. A figure that was not measured is null, never 0."""
@@ -70,9 +69,6 @@ SECOND_COLUMNS = (*KEYS, "second", OFFERED, RATE, *MEASURED)
 
 Row = dict[str, Any]
 COMPLETION_COLUMNS = (*OF_SECOND, "last_order", *EXACT, "bucket", "bucket_count")
-MERGED_COLUMNS = [*OF_SECOND, *EXACT, "bucket", "bucket_count"]
-WHOLE_RUN = -1
-"""Stands for the second in the whole run's histogram."""
 COLUMNS_READ: dict[str, tuple[str, ...]] = {
     TRAFFIC: (*ORIGIN, "second", *COUNTS),
     PROCESS: (*ORIGIN, "second", "cpu_s"),
@@ -113,28 +109,26 @@ class RunRecords:
         run = self._run
         facts = Facts(run.duration_s)
         facts.take(self._facts)
-        times = self._times.figures()
-        times_of_run = times.pop(WHOLE_RUN, {})
-        facts_of_run = {name: getattr(run, name) for name in ("experiment", "run", "status", "transport", "arm")}
+        times_by_second = self._times.of_seconds()
+        columns_of_run = {name: getattr(run, name) for name in (*KEYS, *WORD_COLUMNS)}
         rows = []
-        seconds = set(times)
+        seconds = set(times_by_second)
         seconds.update(fact["second"] for fact in self._facts if fact["kind"] != THROUGHPUT)
         for second in sorted(seconds):
             rows.append(
                 {
-                    **facts_of_run,
+                    **columns_of_run,
                     OFFERED: run.offered_orders_per_s if run.is_steady else None,
-                    **_with_columns(facts.row(second) | times[second]),
+                    **_with_columns(facts.row(second) | times_by_second.get(second, {})),
                     "second": second,
                 }
             )
         rows.append(
             {
-                **facts_of_run,
+                **columns_of_run,
                 OFFERED: run.offered_orders_per_s,
                 RATE: run.orders_per_s,
-                **_with_columns(facts.whole() | times_of_run),
-                **{name: run.facts.get(name) for name in FACTS},
+                **_with_columns(facts.whole() | self._times.of_run()),
             }
         )
         return rows
@@ -146,36 +140,41 @@ def _with_columns(figures: Row) -> Row:
 
 
 class CompletionTimes:
-    """Collects one run's completion times.
-
-    A single source has at most one record for a second and clock, so records of a second need not be added.
-    """
+    """Collects one run's completion times."""
 
     def __init__(self, warm_up_s: float, sources: int) -> None:
         self._warm_up_s = warm_up_s
         self._has_one_source = sources == 1
         self._figures: list[pa.Table] = []
+        """Figures of seconds, if there is one source."""
         self._histograms: list[pa.Table] = []
+        """Histograms of seconds, if there are several sources."""
+        self._histograms_of_run: list[pa.Table] = []
 
     def take(self, records: pa.Table) -> None:
         """Add some of the run's records, with COMPLETION_COLUMNS."""
         times = _where(records, analysed(records))
-        measured = _where(times, pc.greater_equal(times["second"], self._warm_up_s))
-        whole = pa.array([WHOLE_RUN] * len(measured), pa.int32())
-        measured = measured.set_column(measured.column_names.index("second"), "second", whole)
-        self._histograms.append(merged_histograms(measured, OF_SECOND))
         if self._has_one_source:
+            # It has at most one record for a second and clock, so records of a second need not be added.
             self._figures.append(figures(times, OF_SECOND))
         else:
             self._histograms.append(merged_histograms(times, OF_SECOND))
+        measured = _where(times, pc.greater_equal(times["second"], self._warm_up_s))
+        self._histograms_of_run.append(merged_histograms(measured, OF_RUN))
 
-    def figures(self) -> dict[int, dict[str, Any]]:
-        """Return `figures_by_second`, WHOLE_RUN among the seconds."""
+    def of_seconds(self) -> dict[int, Row]:
+        """Return the TIMES of each second."""
         tables = list(self._figures)
         if self._histograms:
-            histograms = pa.concat_tables(table.select(MERGED_COLUMNS) for table in self._histograms)
-            tables.append(figures(merged_histograms(histograms, OF_SECOND), OF_SECOND))
+            tables.append(figures(merged_histograms(pa.concat_tables(self._histograms), OF_SECOND), OF_SECOND))
         return figures_by_second(tables)
+
+    def of_run(self) -> Row:
+        """Return the TIMES of the whole run, without its warm-up."""
+        if not self._histograms_of_run:
+            return {}
+        histograms = merged_histograms(pa.concat_tables(self._histograms_of_run), OF_RUN)
+        return figures_by_clock(figures(histograms, OF_RUN).to_pylist())
 
 
 def _where(records: pa.Table, mask: pa.ChunkedArray) -> pa.Table:

@@ -8,6 +8,9 @@ Arrow makes the tables of records and events, a run at a time, in this process; 
 A job writes whole files into a hidden folder, renames that folder, which makes the job count, and then moves each file
 to its place by rename. What a killed job had not yet moved, the next one moves.
 
+An arrow means: imports. What is behind another is left out where it follows.
+
     ingesting ──▶ part_files ─┐
-    summarizing, views ───────┴─▶ replacing ──▶ runs ──▶ folder ◀── hadoop_folder ◀── opening
+    summarizing ──────────────┴─▶ replacing ──▶ runs ──▶ folder ◀── hadoop_folder ◀── opening
+    views ───────────────────────────────────────┘
 """

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ from spark.dataset.part_files import RUN, PartFiles
 from spark.dataset.replacing import changing
 from spark.dataset.runs import RUNS, RUNS_SCHEMA, IngestedRun, Name, parts_of, read_runs
 from spark.run_facts import RunFacts
-from spark.tables.schemas import KINDS, table_schema
+from spark.tables.schemas import EVENTS, KINDS, table_schema
 from spark.tables.spool_tables import QUARANTINE as QUARANTINE_COLUMNS
 from spark.tables.spool_tables import SpoolTables, tables_of_spool
 
@@ -49,6 +50,18 @@ class RunSource:
         return sum(file.stat().st_size for file in self.spool.glob("*.jsonl"))
 
 
+class EventsChange(Enum):
+    """What an ingest does to the rows of a run in the tables of events."""
+
+    MAKES = auto()
+    """It makes them, in place of those that are there."""
+    KEEPS = auto()
+    REMOVES = auto()
+    """It removes them, since they are of an earlier run.json, and makes no others."""
+    NONE = auto()
+    """There are none, and it makes none."""
+
+
 @dataclass(frozen=True)
 class Ingested:
     """The result of an ingest. `unread` has the number of lines in quarantine, by run and problem."""
@@ -71,8 +84,6 @@ class EventTables:
 
 
 NO_EVENTS = EventTables({}, lambda _source, _spool: iter(()))
-EVENTS = ("orders", "trades", "confirmations", "quotes")
-"""The names of the tables of events."""
 
 
 def ingest_runs(
@@ -138,9 +149,14 @@ class _Ingest:
         schemas[RUNS] = _without_experiment(RUNS_SCHEMA)
         for table, schema in self._events.schemas.items():
             schemas[table] = _without_experiment(schema)
-        runs = [self._run_of(source, size, part) for source, size in sources]
+        runs = []
+        runs_with_changed_events = []
+        for source, spool_bytes in sources:
+            change = self._change_of_events(source)
+            runs.append(_run_of(source, spool_bytes, part, change))
+            if change in (EventsChange.MAKES, EventsChange.REMOVES):
+                runs_with_changed_events.append(source.record.run)
         names = [run.record.run for run in runs]
-        runs_with_changed_events = self._runs_with_changed_events(sources, runs)
         runs_before = [run.record.run for run in self._earlier_in(experiment, part)]
         with PartFiles(self._folder, experiment, part, schemas, self._existing, runs_before) as files:
             for table in (*KINDS, QUARANTINE, RUNS):
@@ -166,37 +182,28 @@ class _Ingest:
             for table, rows in self._events.rows_of(source, spool):
                 files.add(table, rows.drop_columns([EXPERIMENT]))
 
-    def _run_of(self, source: RunSource, spool_bytes: int, part: int) -> IngestedRun:
-        """Return the run as the table of runs will have it; a run that has not changed keeps the events that it has."""
-        gets_events = self._makes_events and source.has_streams
-        return IngestedRun(
-            record=source.record,
-            fingerprint=source.fingerprint,
-            part=part,
-            spool_bytes=spool_bytes,
-            has_events=gets_events or self._has_its_events(source.name, source.fingerprint),
-        )
-
-    def _has_its_events(self, name: Name, fingerprint: str) -> bool:
-        earlier = self._earlier.get(name)
-        return earlier is not None and earlier.has_events and earlier.fingerprint == fingerprint
-
-    def _runs_with_changed_events(
-        self, sources: Sequence[tuple[RunSource, int]], runs: Sequence[IngestedRun]
-    ) -> list[str]:
-        """Return the runs whose events in the tables go: new ones are made now, or they are of an earlier run.json."""
-        names = []
-        for (source, _), run in zip(sources, runs, strict=True):
-            earlier = self._earlier.get(run.name)
-            has_old_events = earlier is not None and earlier.has_events and not run.has_events
-            gets_events = self._makes_events and source.has_streams
-            if gets_events or has_old_events:
-                names.append(run.record.run)
-        return names
+    def _change_of_events(self, source: RunSource) -> EventsChange:
+        if self._makes_events and source.has_streams:
+            return EventsChange.MAKES
+        earlier = self._earlier.get(source.name)
+        if earlier is None or not earlier.has_events:
+            return EventsChange.NONE
+        return EventsChange.KEEPS if earlier.fingerprint == source.fingerprint else EventsChange.REMOVES
 
     def _earlier_in(self, experiment: str, part: int) -> list[IngestedRun]:
         """Return the runs that the part holds before."""
         return [run for run in self._earlier.values() if (run.record.experiment, run.part) == (experiment, part)]
+
+
+def _run_of(source: RunSource, spool_bytes: int, part: int, change: EventsChange) -> IngestedRun:
+    """Return the run as the table of runs will have it."""
+    return IngestedRun(
+        record=source.record,
+        fingerprint=source.fingerprint,
+        part=part,
+        spool_bytes=spool_bytes,
+        has_events=change in (EventsChange.MAKES, EventsChange.KEEPS),
+    )
 
 
 def _of_dataset(schema: pa.Schema) -> pa.Schema:

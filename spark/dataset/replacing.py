@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from spark.dataset.folder import DatasetFolder
-from spark.dataset.older_tables import refuse_older
-from spark.dataset.runs import RUNS
+from spark.dataset.runs import RUNS, refuse_older
 from spark.errors import DatasetUnreadableError
 from spark.tables.files import locked
 

@@ -1,4 +1,7 @@
-"""The table of runs: the facts of each run.json that was ingested, and the number of the file with the run's rows."""
+"""The table of runs: the facts of each run.json that was ingested, and the number of the file with the run's rows.
+
+Tables that an older version made are refused here, since they would be read wrong.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from spark.dataset.folder import DatasetFolder
-from spark.dataset.older_tables import refuse_older_columns
+from spark.dataset.folder import DatasetFolder, TablesFolder
 from spark.errors import DatasetUnreadableError
-from spark.run_facts import FACTS, RunFacts
+from spark.run_facts import PAPER_FIGURES, RunFacts
 from spark.tables.schemas import TIMESTAMP, WORDS, experiment_and_part
 
 RUNS = "runs"
@@ -36,17 +38,20 @@ TYPES = {
     "settings": WORDS,
 }
 """The types of columns; the others are of float64."""
-RUN_FIELDS = [field.name for field in fields(RunFacts) if field.name not in ("experiment", "run", "facts")]
+RUN_FIELDS = [field.name for field in fields(RunFacts) if field.name not in ("experiment", "run", "paper_figures")]
 RUNS_SCHEMA = pa.schema(
     [
         pa.field("experiment", pa.string(), nullable=False),
         pa.field("run", pa.string(), nullable=False),
         pa.field("fingerprint", pa.string(), nullable=False),
-        *(pa.field(name, TYPES.get(name, pa.float64())) for name in (*RUN_FIELDS, *FACTS)),
+        *(pa.field(name, TYPES.get(name, pa.float64())) for name in (*RUN_FIELDS, *PAPER_FIGURES)),
         pa.field("has_events", pa.bool_(), nullable=False),
         pa.field("spool_bytes", pa.int64(), nullable=False),
     ]
 )
+
+NEWEST_COLUMNS = {"runs": "settings", "orders": "kind"}
+"""By table, a column that tables of older versions lack."""
 
 Name = tuple[str, str]
 """A run's experiment and its own name."""
@@ -70,7 +75,7 @@ class IngestedRun:
     def row(self) -> dict[str, Any]:
         """Return a row of RUNS_SCHEMA."""
         row = {name: getattr(self.record, name) for name in ("experiment", "run", *RUN_FIELDS)}
-        row |= self.record.facts
+        row |= self.record.paper_figures
         row |= {"fingerprint": self.fingerprint, "has_events": self.has_events, "spool_bytes": self.spool_bytes}
         return row
 
@@ -96,8 +101,8 @@ def read_runs(folder: DatasetFolder) -> list[IngestedRun]:
 
 def _run_of_row(row: dict[str, Any], experiment: str, part: int) -> IngestedRun:
     of_fields: dict[str, Any] = {name: row[name] for name in ("run", *RUN_FIELDS)}
-    facts = {name: row[name] for name in FACTS}
-    record = RunFacts(experiment=experiment, facts=facts, **of_fields)
+    paper_figures = {name: row[name] for name in PAPER_FIGURES}
+    record = RunFacts(experiment=experiment, paper_figures=paper_figures, **of_fields)
     return IngestedRun(
         record=record,
         fingerprint=row["fingerprint"],
@@ -142,3 +147,23 @@ def parts_of(new: Sequence[tuple[Name, int]], ingested: Iterable[IngestedRun]) -
             parts[name] = part
             fills[experiment, part].add(spool_bytes)
     return [parts[name] for name, _ in new]
+
+
+def refuse_older(folder: TablesFolder) -> None:
+    """Raise DatasetUnreadableError if the tables have an older layout, which shows by a manifest."""
+    manifests = [name for name in folder.names() if name.startswith("manifest-")]
+    if manifests:
+        raise _refusal(folder.url, f"it has {manifests[-1]}")
+
+
+def refuse_older_columns(table: str, columns: Iterable[str], url: str) -> None:
+    """Raise DatasetUnreadableError if the table lacks a column, since an older version made it."""
+    if table in NEWEST_COLUMNS and NEWEST_COLUMNS[table] not in columns:
+        raise _refusal(url, f"{table} has no column {NEWEST_COLUMNS[table]}")
+
+
+def _refusal(url: str, sign: str) -> DatasetUnreadableError:
+    return DatasetUnreadableError(
+        f"{url} has tables of an older version ({sign}), which would be read wrong: "
+        "remove that folder, or name another by --tables, and make the tables again, with exchange spark ingest"
+    )

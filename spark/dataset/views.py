@@ -7,11 +7,9 @@ from collections.abc import Iterable
 from pyspark.sql import SparkSession
 
 from spark.dataset.folder import TablesFolder
-from spark.dataset.ingesting import EVENTS
-from spark.dataset.older_tables import refuse_older, refuse_older_columns
-from spark.dataset.runs import RUNS
+from spark.dataset.runs import RUNS, refuse_older, refuse_older_columns
 from spark.errors import DatasetUnreadableError
-from spark.tables.schemas import KEYS
+from spark.tables.schemas import EVENTS, KEYS
 
 WITHOUT_RUNS = {*EVENTS, "live"}
 """Tables that can stand without a table of runs: a simulation makes events, a follower makes live rows."""

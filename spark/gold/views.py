@@ -102,7 +102,7 @@ def bars_by_volume(spark: SparkSession, lots: int = 10_000) -> DataFrame:
 def trade_quotes(spark: SparkSession, within_ns: int = NS_PER_S, horizon_ns: int = NS_PER_S) -> DataFrame:
     """Return each trade with the best prices before it, unless they are older than `within_ns`, and its spreads.
 
-    The realised spread is taken `horizon_ns` after the trade.
+    The realised spread is taken `horizon_ns` after the trade; it is null if the run's events end before that.
     """
     return _rows(spark, "trade_quotes", within_ns=within_ns, horizon_ns=horizon_ns)
 

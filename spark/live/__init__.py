@@ -4,6 +4,8 @@ RUN/spool/*.jsonl --query, checkpoint--> batch N --foreachBatch--> RUN/live/reco
                                                                    RUN/live/seconds, TABLES/live   a row a second
                                                                    RUN/live/state.json          its counts, at last
 
-    query ──▶ table ──▶ folder ──▶ record_files ──▶ batch
-                  └───────────────▶ records
+An arrow of these means: imports.
+
+    query ──▶ table ──▶ record_files ──▶ facts
+                └─────▶ facts, folder, records
 """

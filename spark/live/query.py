@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark.errors import root_cause, typed_errors
+from spark.errors import is_of_disk, root_cause, typed_errors
 from spark.live.folder import LiveFolder
 from spark.live.records import growing_lines, identified_records
 from spark.live.table import LiveTable, Totals
@@ -20,7 +20,6 @@ from spark.summary import Row
 
 LOOK_EVERY = "200 milliseconds"
 """The time between two looks for new files. A look takes a few ms; a file waits half of this time on average."""
-DISK_FAILURES = ("No space left on device", "Disk quota exceeded", "Permission denied", "Read-only file system")
 
 
 class FollowedRun:
@@ -127,8 +126,7 @@ class FollowedRun:
             return False
         if not isinstance(failure, (PySparkException, Py4JJavaError)):  # the JVM has died
             return False
-        cause = _short_cause(failure)
-        return not any(disk_failure in cause for disk_failure in DISK_FAILURES)
+        return not is_of_disk(_short_cause(failure))
 
 
 def _short_cause(failure: Exception) -> str:

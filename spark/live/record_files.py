@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from exchange.records import COMPLETION
-from spark.live.batch import RECORD_COLUMNS
+from spark.live.facts import RECORD_COLUMNS
 from spark.tables.files import read_columns, read_whole
 
 ROWS_A_FILE = 1 << 13

@@ -9,27 +9,45 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import msgspec
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
-from spark.live.batch import (
-    LIVE_FIGURES,
-    LiveFacts,
-    LiveState,
-    RecordsSummary,
-    read_rows,
-    summarize_records,
-    write_rows,
-)
+from spark.live.facts import LiveFacts, RecordsSummary, summarize_records
 from spark.live.folder import LiveFolder
 from spark.live.record_files import RecordFiles
 from spark.live.records import completion_figures
-from spark.summary import TIMES, Row
-from spark.tables.files import read_whole, write_by_spark
+from spark.summary import MEASURED, RATE, TIMES, WHOLE_NUMBERS, Row
+from spark.tables.files import read_columns, read_whole, write_by_spark
 
 SECONDS_AN_HOUR = 3600
+LIVE_FIGURES = (RATE, *MEASURED)
+LIVE_SCHEMA = pa.schema(
+    [
+        ("run", pa.string()),
+        ("second", pa.int32()),
+        ("final", pa.bool_()),
+        *((name, pa.int64() if name in WHOLE_NUMBERS else pa.float64()) for name in LIVE_FIGURES),
+    ]
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveState:
+    """The fields of state.json: the batches that are complete, and what their records do not say."""
+
+    batches: int = 0
+    """The number of complete batches, which is the number of the next one."""
+    lines: int = 0
+    """The lines of all complete batches: records, duplicates, and lines that could not be read."""
+    lines_of_last: int = 0
+    """The lines of the last complete batch."""
+    records: int = 0
+    late: int = 0
+    """The records that came after the row of their second was final."""
 
 
 @dataclass
@@ -85,14 +103,23 @@ class LiveTable:
         return self._facts.ended
 
     def take(self, batch: DataFrame, batch_id: int) -> list[Row]:
-        """Add a batch; return the rows that it changed, once they are on the disk."""
+        """Add a batch; return the rows that it changed, once they are on the disk.
+
+        If a follower is killed, Spark gives the batch that it had begun to the next one. Killed before
+
+        - the batch's records were written: nothing of it is there;
+        - state.json was written: its records do not count yet (`RecordFiles`), and are written anew. Rows that were
+          written already are written once more: they depend on the records alone, so they are the same;
+        - Spark marked the batch as done: state.json counts it already, so nothing is to be added.
+        """
         work = self._folder.work / f"{batch_id:06}.parquet"
         write_by_spark(batch, work)
         lines = read_whole(work)
         work.unlink()
         state = self._state
-        if batch_id == state.batches - 1 and len(lines) == state.lines_of_last:
-            return []  # a follower was killed after the state was written, and before Spark's own mark
+        is_counted_already = batch_id == state.batches - 1 and len(lines) == state.lines_of_last
+        if is_counted_already:
+            return []
         if batch_id != state.batches:
             raise self._folder.foreign_checkpoint_error("its checkpoint does not fit its tables")
         return self.take_lines(lines)
@@ -105,7 +132,7 @@ class LiveTable:
         self.totals.lines += len(lines)
         self.totals.late += sum(map(self._facts.is_final, summary.seconds))
         rows = self._changed_rows(summary, self._facts.take(summary))
-        # A batch that is taken again finds its rows there, and writes their hours once more.
+        # The seconds of all its records, too: rows of a batch that is taken again may be there already, and unchanged.
         self.write_rows_of([*summary.seconds, *(row["second"] for row in rows)])
         self._state = LiveState(
             batches=self._state.batches + 1,
@@ -128,10 +155,7 @@ class LiveTable:
             raise self._folder.foreign_checkpoint_error(f"{file.name} is damaged") from error
 
     def write_rows_of(self, changed: Iterable[int]) -> None:
-        """Write the hours of these seconds anew, so that a batch takes as long on the second day as on the first.
-
-        The rows depend on the records alone: written twice, they are the same.
-        """
+        """Write the hours of these seconds anew, so that a batch takes as long on the second day as on the first."""
         folder = self._folder
         hours = {second // SECONDS_AN_HOUR for second in changed}
         for hour in sorted(hours or {0}):  # readers find a file, even if it has no rows yet
@@ -152,3 +176,20 @@ class LiveTable:
                 self.rows[second] = row
                 rows.append(row)
         return rows
+
+
+def write_rows(hidden: Path, files: Iterable[Path], run: str, rows: Iterable[Row]) -> None:
+    """Replace each file by these rows; a reader sees the old ones or the new. `hidden` is on the files' file system."""
+    table = pa.Table.from_pylist([{**row, "run": run} for row in rows], LIVE_SCHEMA)
+    for file in files:
+        pq.write_table(table, hidden)
+        hidden.replace(file)
+
+
+def read_rows(files: Iterable[Path]) -> dict[int, Row]:
+    """Return the rows of these files by second."""
+    rows: dict[int, Row] = {}
+    for file in files:
+        for row in read_columns(file, "second", "final", *LIVE_FIGURES).to_pylist():
+            rows[row["second"]] = row
+    return dict(sorted(rows.items()))

@@ -1,5 +1,10 @@
 """Spark sessions: which Java runs them, their JVM, their cluster, and our packages on its executors.
 
-session ──▶ jvm, cluster, class_archive ──▶ java, package, settings, folders ──▶ master
-connect ──▶ jvm, cluster, package
+An arrow means: imports.
+
+warm_server ──▶ session ──▶ class_archive ──▶ java
+                   ├──────▶ jvm, nameless_user
+                   ├──────▶ settings, cluster ──▶ master
+                   └──────▶ submit, cluster ──▶ package ──▶ folders
+connect ──▶ cluster, jvm
 """

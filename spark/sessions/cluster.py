@@ -1,22 +1,15 @@
 """What sessions and submitted jobs beyond one machine need: an address towards the master, our packages, an executor.
 
 A local master needs only an address: its tasks run the Python of this process, with the packages that it has.
-
-exchange spark submit ──▶ spark-submit ── JVM ──▶ python START JOB ... ──▶ open_session, which finds that JVM
-                             └── our packages, as a zip, to driver and executors
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
 import secrets
-import signal
 import socket
-import subprocess
-import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyspark
@@ -36,26 +29,9 @@ from spark.sessions.package import package_zip
 ANSWER_PATIENCE_S = 5.0
 EXECUTOR_PATIENCE_S = 60.0
 LOOPBACK = "127.0.0.1"
-PR_SET_PDEATHSIG = 1
 SECRET = "EXCHANGE_SPARK_SECRET"
 """The environment variable with the secret of a standalone cluster, its spark.authenticate.secret."""
 AUTHENTICATED = {"spark.authenticate": "true", "spark.network.crypto.enabled": "true"}
-
-START = """\
-import sys
-
-from spark.sessions.package import use_unpacked
-
-use_unpacked()
-
-from exchange_simulation.cli.main import main
-
-main(sys.argv[1:])
-"""
-"""The program of the driver that spark-submit starts: the command itself. Nothing here imports that package.
-
-It imports from the unpacked zip, as executors do: kernels cannot be loaded from a zip.
-"""
 
 
 def driver_address(master: str) -> str | None:
@@ -149,38 +125,3 @@ def wait_for_executor(spark: SparkSession, patience_s: float = EXECUTOR_PATIENCE
                 "see that it has a worker, and the worker a free core and 1 GB of memory"
             )
         time.sleep(0.05)
-
-
-def is_submitted() -> bool:
-    """Return whether spark-submit has started this process."""
-    return "PYSPARK_GATEWAY_PORT" in os.environ
-
-
-def submit(
-    folder: Path,
-    spark_home: Path,
-    environment: Mapping[str, str],
-    options: Sequence[str],
-    job: Sequence[str],
-    descriptors: Sequence[int],
-) -> int:
-    """Run spark-submit with `options` and the arguments of one of our commands; return its exit code.
-
-    spark-submit has these descriptors open.
-    """
-    start = folder / "start.py"
-    start.write_text(START)
-    zipped = str(package_zip(folder))
-    command = [str(spark_home / "bin" / "spark-submit"), "--name", "exchange", "--py-files", zipped]
-    return subprocess.run(
-        [*command, *options, str(start), *job],
-        env={**os.environ, **environment},
-        preexec_fn=_end_with_parent if sys.platform == "linux" else None,
-        pass_fds=descriptors,
-        check=False,
-    ).returncode
-
-
-def _end_with_parent() -> None:
-    """In the child, which becomes the JVM: ask for a SIGTERM when the parent process is gone, however it went."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)

@@ -7,7 +7,6 @@ master is this machine, and is gone when closed.
 from __future__ import annotations
 
 import os
-import pwd
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,15 +29,15 @@ from spark.sessions.cluster import (
     authentication,
     driver_address,
     home_of,
-    is_submitted,
     shipped_settings,
-    submit,
 )
 from spark.sessions.folders import SESSION_PREFIX, private_folders, session_folder
 from spark.sessions.java import Java, find_java, launcher_home
 from spark.sessions.jvm import remove_at_exit, restored_process_state, running_jvm
 from spark.sessions.master import is_one_jvm, is_this_machine
+from spark.sessions.nameless_user import log_in, nameless_user, needs_name
 from spark.sessions.settings import defaults_folder, settings_for, with_overrides
+from spark.sessions.submit import is_submitted, submit
 
 LOGGING = """\
 status = off
@@ -209,31 +208,6 @@ def _java_options(folder: Path, tuning: list[str], user: str | None = None) -> l
     ]
 
 
-def nameless_user() -> str | None:
-    """Return a name for a user whose number /etc/passwd lacks, as in some containers; None for a user with a name."""
-    number = os.getuid()
-    try:
-        pwd.getpwuid(number)
-    except KeyError:
-        return f"user-{number}"
-    return None
-
-
-def log_in(gateway: JavaGateway, user: str) -> None:
-    """Log a user in at Hadoop, which asks the system for a name otherwise, and fails where the system has none."""
-    users = gateway.jvm.org.apache.hadoop.security.UserGroupInformation
-    users.setLoginUser(users.createRemoteUser(user))
-
-
-def needs_name(place: str) -> SparkUnavailableError:
-    """Return the error for a user without a name at a place where Java looks for the name in processes of its own."""
-    number = os.getuid()
-    return SparkUnavailableError(
-        f"{place} needs a user with a name, and {number} has no entry in /etc/passwd: add one, "
-        f"as measurer:x:{number}:{os.getgid()}::/tmp:/bin/sh; local[N] needs none"
-    )
-
-
 def spark_environment(java: Java, spark_home: Path, address: str | None = LOOPBACK) -> dict[str, str]:
     """Return the environment of Spark's scripts and JVMs, which listen on `address`; None lets Spark choose it."""
     can_run_launcher = os.name == "posix"  # it is a shell script
@@ -254,10 +228,10 @@ def spark_environment(java: Java, spark_home: Path, address: str | None = LOOPBA
 
 def session_archive(java: Java) -> ClassArchive | None:
     """Return the archive that sessions of this Java use once it is written; None if they cannot have one."""
-    if os.name == "posix":
-        for folder in private_folders():
-            return class_archive(java, folder)
-    return None
+    if os.name != "posix":
+        return None
+    folder = next(private_folders(), None)
+    return None if folder is None else class_archive(java, folder)
 
 
 def _archive_options(archive: ClassArchive | None, write: bool) -> list[str]:

@@ -68,13 +68,14 @@ class ServerFile:
             raise SparkUnavailableError(
                 "a server needs a folder that is yours alone: set XDG_CACHE_HOME to one that you may write"
             )
+        self._tables = tables
         place = hashlib.sha256(os.fsencode(tables.resolve())).hexdigest()[:16]
         self.path = folder / f"server-{socket.gethostname()}-{place}.json"
 
     @contextmanager
-    def locked(self, tables: Path) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """Lock the file until the block's end, when it is emptied. TablesBusyError if another server has locked it."""
-        with self._open_locked(tables) as file:
+        with self._open_locked() as file:
             os.ftruncate(file.fileno(), 0)
             try:
                 yield
@@ -96,7 +97,7 @@ class ServerFile:
             return None
         return WarmServer(**json.loads(content)) if content else None
 
-    def _open_locked(self, tables: Path) -> Any:
+    def _open_locked(self) -> Any:
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         file = open(descriptor, "r+b")  # noqa: SIM115 (the caller closes it)
         until_s = time.monotonic() + READING_PATIENCE_S
@@ -104,7 +105,7 @@ class ServerFile:
             if time.monotonic() > until_s:
                 file.close()
                 raise TablesBusyError(
-                    f"{tables} has a server already: use it, or stop it with exchange spark server --stop"
+                    f"{self._tables} has a server already: use it, or stop it with exchange spark server --stop"
                 )
             time.sleep(LOOK_S)
         return file
@@ -137,9 +138,8 @@ def warm_server(tables: Path, master: str, settings: Mapping[str, str]) -> Itera
     TablesBusyError if the folder has a server, SparkUnavailableError if Spark does not start.
     """
     token = secrets.token_urlsafe(32)
-    file = ServerFile(tables)
     with (
-        file.locked(tables),
+        ServerFile(tables).locked(),
         open_session(master, settings={**SETTINGS, **settings}, private_settings={TOKEN: token}) as spark,
     ):
         jvm: Any = spark._jvm

@@ -23,6 +23,8 @@ EXACT = {"count": "sum", "sum_ns": "sum", "min_ns": "min", "max_ns": "max"}
 """Columns that stay exact, and the function by which Arrow merges them."""
 OF_SECOND = ("second", "clock")
 """The names of a histogram of one second's completion times."""
+OF_RUN = ("clock",)
+"""The names of a histogram of a whole run's completion times."""
 NS_PER_US = 1e3
 
 Integers = npt.NDArray[np.int64]
@@ -72,16 +74,21 @@ def figures(histograms: pa.Table, names: Sequence[str]) -> pa.Table:
 
 
 def figures_by_second(tables: Iterable[pa.Table]) -> dict[int, dict[str, Any]]:
-    """Return the TIME_FIGURES of each second, from tables with the names OF_SECOND.
-
-    Their names begin with the clock, such as due_p50_us.
-    """
-    by_second: defaultdict[int, dict[str, Any]] = defaultdict(dict)
+    """Return `figures_by_clock` of each second, from tables of `figures` with the names OF_SECOND."""
+    rows_of_second: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
     for table in tables:
         for row in table.to_pylist():
-            for figure in TIME_FIGURES:
-                by_second[row["second"]][f"{row['clock']}_{figure}"] = row[figure]
-    return by_second
+            rows_of_second[row["second"]].append(row)
+    return {second: figures_by_clock(rows) for second, rows in rows_of_second.items()}
+
+
+def figures_by_clock(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Return the TIME_FIGURES of a row for each clock, by names that begin with the clock, such as due_p50_us."""
+    by_name = {}
+    for row in rows:
+        for figure in TIME_FIGURES:
+            by_name[f"{row['clock']}_{figure}"] = row[figure]
+    return by_name
 
 
 def _groups(rows: pa.Table, names: Sequence[str]) -> tuple[Integers, Integers]:

@@ -60,6 +60,8 @@ def _field(record: type, name: str, hint: Any) -> pa.Field:
 ENVELOPE = schema_of(records.SpoolRecord)
 PAYLOADS = {kind: schema_of(payload) for kind, payload in records.PAYLOADS.items()}
 KINDS = tuple(PAYLOADS)
+EVENTS = ("orders", "trades", "confirmations", "quotes")
+"""The names of the tables of market events, whose columns are declared where they are made."""
 
 ORIGIN = ("source", "wall_ns", "monotonic_ns")
 """The fields that say who wrote a record, and when."""

@@ -1,11 +1,11 @@
 """Parses the lines of a spool in Spark, from files or from a stream; a line that cannot be read has a problem.
 
-`spark/tables/spool_tables.py` makes the tables of a finished run without Spark; a test holds both equal.
+`spark/tables/spool_tables.py` makes the tables of a finished run without Spark; a test holds both equal. Only there a
+line that stands twice counts once: Spark cannot know all lines that came before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import reduce
 from operator import or_
 
@@ -31,32 +31,31 @@ AT_OF_WALL_NS = "timestamp_micros(wall_ns div 1000)"
 
 
 def read_records(lines: DataFrame) -> DataFrame:
-    """Parse lines (value, other columns) to records: other columns, the envelope, a struct column a kind, `problem`.
+    """Parse lines (value) to records: the envelope, a struct column a kind, `problem`, `example`.
 
     `problem` is null if the line is a record; `example` is the beginning of a line that has a problem.
     """
     # Spark would carry bytes that are no text into the tables, where other readers stumble over them.
     lines = lines.withColumn("value", fn.make_valid_utf8("value"))
-    others = [name for name in lines.columns if name != "value"]
-    parsed = lines.select("value", *others, _parsed("value", ENVELOPE_TYPE).alias("envelope"))
+    parsed = lines.select("value", _parsed("value", ENVELOPE_TYPE).alias("envelope"))
     envelope_columns = []
     for field in ENVELOPE_TYPE:
         name = RUN_ID if field.name == "run" else field.name
         envelope_columns.append(fn.col(f"envelope.{field.name}").alias(name))
     payloads = [fn.when(fn.col("kind") == kind, _parsed_payload(kind)).alias(kind) for kind in KINDS]
     derived = {PAIR: fn.expr(PAIR_OF_SOURCE), AT: fn.expr(AT_OF_WALL_NS)}
-    records = parsed.select("value", *others, *envelope_columns).withColumns(derived).select("*", *payloads)
+    records = parsed.select("value", *envelope_columns).withColumns(derived).select("*", *payloads)
     judged = records.withColumn("problem", _problem())
     # A good line needs no example: its content is in the columns.
     example = fn.when(fn.col("problem").isNotNull(), fn.substring("value", 1, EXAMPLE_CHARACTERS))
-    return judged.select(*others, *TABLE_ORIGIN, "kind", *KINDS, "problem", example.alias("example"))
+    return judged.select(*TABLE_ORIGIN, "kind", *KINDS, "problem", example.alias("example"))
 
 
-def rows_of_kind(records: DataFrame, kind: str, keys: Iterable[str] = ()) -> DataFrame:
-    """Return the rows of one kind: the columns `keys`, then those of the kind's table."""
+def rows_of_kind(records: DataFrame, kind: str) -> DataFrame:
+    """Return the rows of one kind, with the columns of the kind's table."""
     columns = [fn.col(f"{kind}.{name}") for name in PAYLOADS[kind].names]
     good = records.where(fn.col("problem").isNull() & (fn.col("kind") == kind))
-    return good.select(*keys, *TABLE_ORIGIN, *columns)
+    return good.select(*TABLE_ORIGIN, *columns)
 
 
 def _parsed(column: str, schema: StructType) -> Column:

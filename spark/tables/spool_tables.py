@@ -2,7 +2,8 @@
 
     spool files ── a line at a time ──▶ records of each kind ── ROWS_AT_ONCE ──▶ Arrow tables, sorted by time
 
-`spark/tables/spool.py` reads the same lines in Spark, for streams; a test holds both equal.
+`spark/tables/spool.py` reads the same lines in Spark, for streams; a test holds both equal, but for copies of lines,
+which only this file leaves out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Writes a Parquet file in bounded memory: rows are collected until they make a row group."""
+"""Writes a Parquet file in bounded memory: rows are collected until they make a row group.
+
+It imports no pyspark, since `exchange simulate` writes tables without Spark.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark.dataset.runs import RUNS_SCHEMA, IngestedRun
 from spark.gold.views import arms, comparison
-from spark.run_facts import FACTS, RunFacts
+from spark.run_facts import PAPER_FIGURES, RunFacts
 from spark.summary import RATE, ROW_SCHEMA, RUN_COLUMNS, TIMES
 
 SUMMARY_SCHEMA = pa.schema([ROW_SCHEMA.field(name) for name in RUN_COLUMNS])
@@ -46,7 +46,7 @@ def make_views(spark: SparkSession, *runs: MeasuredRun) -> None:
             arm=run.arm,
             warm_up_s=0.0,
             duration_s=1.0,
-            facts=dict.fromkeys(FACTS),
+            paper_figures=dict.fromkeys(PAPER_FIGURES),
             packing=10,
             settings={"packing": "10", "seed": str(run.seed), "url": "tcp://x"},
         )
@@ -80,7 +80,7 @@ def test_an_arm_has_the_median_of_complete_and_saturated_runs(spark: SparkSessio
 
 def test_an_arm_has_every_figure_of_a_run(spark: SparkSession) -> None:
     make_views(spark, MeasuredRun(transport="amqp", due_p50_us=1.0))
-    columns = [*ARM, "packing", "policy", "settings", "repeats", "left_out", RATE, *FACTS, *TIMES]
+    columns = [*ARM, "packing", "policy", "settings", "repeats", "left_out", RATE, *PAPER_FIGURES, *TIMES]
     assert arms(spark).columns == columns
 
 

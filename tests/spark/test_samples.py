@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +23,7 @@ from spark.run_facts import read_run
 from spark.run_tables import write_run_tables, write_sample_seconds
 from spark.samples import answered_at, reported_at, sample_seconds, samples_of_lines, seconds_of_run
 
+ROOT = Path(__file__).parents[2]
 GROUP_SIZES = (*range(1, 61), 100, 1_000)
 
 
@@ -162,3 +168,33 @@ def test_a_stream_over_several_hosts_has_all_samples_by_the_reporter_s_clock(
     for (source, _), number in samples_by_window.items():
         samples[source] += number
     assert samples == {"gateway": 20, "gateway.2": 20}
+
+
+@pytest.mark.jvm
+@pytest.mark.xdist_group("spark")
+def test_the_program_of_the_page_prints_the_seconds(tmp_path: Path) -> None:
+    """The program of docs/spark.md, as it stands there, follows results/first until it is interrupted."""
+    MadeUpRun(seconds=1, samples=8).write(tmp_path / "results" / "first")
+    _, _, section = (ROOT / "docs" / "spark.md").read_text().partition("## In a program")
+    code = re.search(r"\n\n((?:    .*\n|\n)+)", section)
+    assert code is not None
+    program = tmp_path / "program.py"
+    program.write_text(textwrap.dedent(code[1]))
+    process = subprocess.Popen(
+        [sys.executable, "-u", str(program)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    printed = []
+    with process:
+        for line in process.stdout:
+            printed.append(line)
+            if re.search(r"\|gateway *\|.*\|8 *\|", line):
+                process.send_signal(signal.SIGINT)
+                break
+        printed += process.stdout
+    assert any("p50_low_us" in line for line in printed), printed
+    assert any(re.search(r"\|gateway *\|.*\|8 *\|", line) for line in printed), printed

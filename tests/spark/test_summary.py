@@ -80,7 +80,6 @@ def test_a_run_that_measured_nothing_has_one_row_of_nothing() -> None:
         "run": "a-run",
         "status": "complete",
         "transport": "zeromq",
-        "arm": "",
     }
 
 

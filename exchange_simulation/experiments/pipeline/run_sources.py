@@ -15,7 +15,7 @@ from exchange_simulation.launching.metrics import COMPARISON_METRICS, NAGLE_METR
 from exchange_simulation.launching.transport_settings import defaults_of
 from spark.dataset.ingesting import RunSource
 from spark.errors import RunUnfinishedError, RunUnreadableError
-from spark.run_facts import FACTS, facts_of, finished_record
+from spark.run_facts import PAPER_FIGURES, facts_of, finished_record
 
 READERS = {
     **{metric.name: metric.read for metric in (*COMPARISON_METRICS, *NAGLE_METRICS)},
@@ -59,16 +59,16 @@ def source_of(folder: Path, is_set_aside: bool) -> RunSource:
     record = finished_record(folder)
     file_facts = (folder / "run.json").stat()
     run = facts_of(folder, record)
-    facts = {}
+    paper_figures = {}
     try:
-        for name in FACTS:
+        for name in PAPER_FIGURES:
             value = READERS[name](record)
-            facts[name] = None if value is None else float(value)
+            paper_figures[name] = None if value is None else float(value)
         arm = _arm(record.get("settings") or {})
     except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         why = f"is damaged: {type(error).__name__}: {error}"
         raise RunUnreadableError(printable(f"{folder / 'run.json'} {why}")) from error
-    run = replace(run, arm=arm, facts=facts)
+    run = replace(run, arm=arm, paper_figures=paper_figures)
     fingerprint = f"{file_facts.st_size}-{file_facts.st_mtime_ns}"
     if is_set_aside:
         run = replace(run, status="set aside")

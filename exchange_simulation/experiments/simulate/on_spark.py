@@ -41,9 +41,9 @@ from exchange_simulation.experiments.simulate.parts import (
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.interrupts import in_background, signals_handled_by
 from spark.dataset.folder import DatasetFolder
-from spark.dataset.older_tables import refuse_older
 from spark.dataset.opening import dataset_folder
 from spark.dataset.replacing import refuse_object_stores
+from spark.dataset.runs import refuse_older
 from spark.errors import DatasetUnreadableError, SparkError, SparkUnavailableError
 from spark.sessions.cluster import wait_for_executor
 from spark.sessions.java import find_java

@@ -16,10 +16,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark.dataset.folder import LocalFolder
-from spark.dataset.ingesting import EVENTS
 from spark.dataset.views import create_views
 from spark.gold.views import VIEWS, create_gold_views, gold_views_over
 from spark.sessions.session import open_session
+from spark.tables.schemas import EVENTS
 from tests.machine import PATIENCE_S, until
 from tests.own_process import in_own_process
 from tests.spark.dataset.conftest import Dataset, RecordedRuns, SparkCommand

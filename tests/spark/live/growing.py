@@ -13,8 +13,8 @@ import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 from spark_runs import Record
 
-from spark.live.batch import read_rows
 from spark.live.query import FollowedRun
+from spark.live.table import read_rows
 from spark.tables.schemas import KINDS, ORIGIN, RUN_ID, TABLE_ORIGIN
 
 Rows = dict[int, dict[str, Any]]

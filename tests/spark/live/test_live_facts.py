@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from spark_runs import MadeUpRun, Record, reading, record
 
 from exchange.seconds import History, SourceInterval, SourceReading
-from spark.live.batch import SMALL_KINDS, LiveFacts, RecordsSummary
+from spark.live.facts import SMALL_KINDS, LiveFacts, RecordsSummary
 
 JITTER_NS = 700_000_000
 

@@ -32,8 +32,8 @@ from growing import (
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun, Record
 
-from spark.live.batch import read_rows
 from spark.live.folder import LiveFolder
+from spark.live.table import read_rows
 from tests.machine import PATIENCE_S, until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a JVM that has lost its parent is looked for in /proc")

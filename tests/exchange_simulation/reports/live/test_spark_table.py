@@ -9,8 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from exchange_simulation.reports.live.spark_table import SECONDS_SHOWN, SecondsOnScreen
-from spark.live.batch import LIVE_FIGURES
-from spark.live.table import Totals
+from spark.live.table import LIVE_FIGURES, Totals
 
 RUN = Path("results/first")
 

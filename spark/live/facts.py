@@ -1,36 +1,22 @@
-"""Summarizes a batch's records, adds the summary to the facts of the run, and writes the table of seconds anew.
+"""Summarizes a batch's records, and adds the summary to the facts of the run.
 
 A summary is a few numbers a second of the run, whatever the rate. Completion times stay in the records' files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from exchange.records import COMPLETION, END, PROCESS, THROUGHPUT, TRAFFIC
 from exchange.second_figures import Facts
-from spark.summary import MEASURED, RATE, WHOLE_NUMBERS, Row
-from spark.tables.files import read_columns
+from spark.summary import Row
 
 SMALL_KINDS = (TRAFFIC, PROCESS, THROUGHPUT)
-LIVE_FIGURES = (RATE, *MEASURED)
-LIVE_SCHEMA = pa.schema(
-    [
-        ("run", pa.string()),
-        ("second", pa.int32()),
-        ("final", pa.bool_()),
-        *((name, pa.int64() if name in WHOLE_NUMBERS else pa.float64()) for name in LIVE_FIGURES),
-    ]
-)
-
-
 RECORD_COLUMNS = [
     "source",
     "kind",
@@ -43,21 +29,6 @@ RECORD_COLUMNS = [
     "end",
 ]
 """The columns that a summary needs."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LiveState:
-    """The fields of state.json: the batches that are complete, and what their records do not say."""
-
-    batches: int = 0
-    """The number of complete batches, which is the number of the next one."""
-    lines: int = 0
-    """The lines of all complete batches: records, duplicates, and lines that could not be read."""
-    lines_of_last: int = 0
-    """The lines of the last complete batch."""
-    records: int = 0
-    late: int = 0
-    """The records that came after the row of their second was final."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,20 +121,3 @@ class LiveFacts:
     def row(self, second: int) -> Row:
         """Return the second's counts, rates and CPU; a figure that is not known is absent."""
         return self._facts.row(second)
-
-
-def write_rows(hidden: Path, files: Iterable[Path], run: str, rows: Iterable[Row]) -> None:
-    """Replace each file by these rows; a reader sees the old ones or the new. `hidden` is on the files' file system."""
-    table = pa.Table.from_pylist([{**row, "run": run} for row in rows], LIVE_SCHEMA)
-    for file in files:
-        pq.write_table(table, hidden)
-        hidden.replace(file)
-
-
-def read_rows(files: Iterable[Path]) -> dict[int, Row]:
-    """Return the rows of these files by second."""
-    rows: dict[int, Row] = {}
-    for file in files:
-        for row in read_columns(file, "second", "final", *LIVE_FIGURES).to_pylist():
-            rows[row["second"]] = row
-    return dict(sorted(rows.items()))
