@@ -39,6 +39,10 @@ AS_OF_IN_DUCKDB = """
 with last_quotes as (
   select experiment, run, instrument, time_ns, arg_max({'bid': bid, 'ask': ask}, sequence) as best
   from quotes group by experiment, run, instrument, time_ns
+), ends as (
+  select experiment, run, max(time_ns) as end_ns
+  from (select experiment, run, time_ns from trades union all select experiment, run, time_ns from quotes)
+  group by experiment, run
 ), with_quote as (
   select trades.*, trades.time_ns + 1000000000 as later_ns,
     case when trades.time_ns - quotes.time_ns <= 1000000000 then (quotes.bid + quotes.ask) / 2 end as middle
@@ -50,8 +54,8 @@ with last_quotes as (
     and with_quote.instrument = last_quotes.instrument and with_quote.later_ns >= last_quotes.time_ns
 )
 select count(*) as trades, sum(2 * sign * (price - middle)) as effective,
-  sum(2 * sign * (price - later_middle)) as realised
-from with_later_quote
+  sum(case when later_ns <= end_ns then 2 * sign * (price - later_middle) end) as realised
+from with_later_quote join ends using (experiment, run)
 """
 SUMS = (
     "count(*) as trades",

@@ -48,7 +48,7 @@ class Confirmation(NamedTuple):
 
 
 class Trade(NamedTuple):
-    """The answer to an order that traded: the resting order, or the incoming one, whose `id` it bears."""
+    """The order `id` traded. A resting order gets a trade for each fill, an incoming order one for each price level."""
 
     id: U32
     price: U16

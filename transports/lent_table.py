@@ -1,4 +1,4 @@
-"""Where the data of several links is, a row each, so that one compiled turn can serve all of them.
+"""A table with the addresses of the links' data, a row for each link, so that one compiled turn can serve all links.
 
 All links are of one transport, so the functions that they lend are the same, and are not in the table. Their numbers
 and their memory differ: a row has the addresses of both. The columns from LINK_COLUMNS on belong to the component whose
