@@ -77,9 +77,8 @@ def connect(address: Address, until_ns: int) -> Link:
             Sleeper([]).sleep(time.monotonic_ns() + HELLO_EVERY_NS)
         frames = f"{base}:out" if address.fan_in else f"{base}:out:{name}"
         carrier.create(frames)
-        carrier.read_from(
-            frames, f"{base}:words:{name}"
-        )  # before the hello: a listener sends as soon as it has heard that
+        # Before the hello, since a listener sends as soon as it has got that.
+        carrier.read_from(frames, f"{base}:words:{name}")
         carrier.send_to(f"{base}:in")
         _warm(wires, carrier)
     except BaseException:
