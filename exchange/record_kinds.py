@@ -345,6 +345,12 @@ class PaperRecord(RecordHead):
     paper: str
     title: str
     quick: bool
+    repeats: NotRequired[int | None]
+    """What a user asked for; None for each part's own number."""
+    networks: NotRequired[list[str]]
+    """What a user asked for; empty for the paper's own."""
+    transports: NotRequired[list[str]]
+    """What a user asked for in addition to the paper's own."""
     parts: list[PaperPartRecord]
     claims: list[PaperClaimRecord]
     noise_summary: NotRequired[Record]

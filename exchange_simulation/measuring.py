@@ -443,6 +443,7 @@ def paper(
     paper: str,
     *,
     quick: bool = False,
+    repeats: int | None = None,
     networks: Sequence[str] | str = (),
     transports: Sequence[str] | str = (),
     results: str | Path = "results",
@@ -451,22 +452,23 @@ def paper(
 ) -> PaperOutcome:
     """Measure everything that one paper measures, by its own rules, and test its claims: `paper("amqp", quick=True)`.
 
-    `networks` take the place of the paper's own, `transports` are measured beside its own. NotWhole if a part is
-    missing, or its answers were wrong.
+    `repeats` says how often each cell is measured, in place of the paper's own six; a claim needs six. `networks` take
+    the place of the paper's own, `transports` are measured beside its own. NotWhole if a part is missing, or its
+    answers were wrong.
     """
     with _called_from_python(on_progress):
         from exchange_simulation.launching.network.profile import parse
         from exchange_simulation.papers.catalogue import PAPERS
+        from exchange_simulation.papers.extent import Extent
         from exchange_simulation.papers.measuring import measure_paper
-        from exchange_simulation.papers.paper import Axes
 
         if paper not in PAPERS:
             raise BadOption(f"paper is {paper!r}{nearest(paper, PAPERS)}")
         over = _listed(click.STRING, networks)
         for network in over:
             parse(network)
-        axes = Axes(over, _listed(Scheme(), transports))
-        measured = measure_paper(PAPERS[paper], quick=quick, axes=axes, results=str(results), name=name)
+        extent = Extent(quick=quick, repeats=repeats, networks=over, transports=_listed(Scheme(), transports))
+        measured = measure_paper(PAPERS[paper], extent, results=str(results), name=name)
     return _checked(PaperOutcome(measured.folder, measured.record), is_whole=measured.exit_code == 0)
 
 

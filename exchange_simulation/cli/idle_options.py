@@ -59,7 +59,7 @@ PLANNED_SEARCH = Mode(
 PLANNED_PAPER = Mode(
     parameter="dry_run",
     words="prints the commands and runs nothing",
-    kept=frozenset({"quick", "networks", "transports"}),
+    kept=frozenset({"quick", "repeats", "networks", "transports"}),
 )
 MODES: dict[str, tuple[Mode, ...]] = {
     "faults": (Mode(parameter="listing", words="lists the faults and runs nothing", kept=frozenset()),),

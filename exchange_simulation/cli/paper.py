@@ -14,7 +14,7 @@ from exchange_simulation.cli.command import Command
 from exchange_simulation.cli.idle_options import CheckedCommand
 from exchange_simulation.cli.main import CommandGroup
 from exchange_simulation.launching.option_table import NOTATIONS
-from exchange_simulation.launching.option_types import Listed, Scheme
+from exchange_simulation.launching.option_types import Count, Listed, Scheme
 from exchange_simulation.launching.options import json_option, results_option
 
 if TYPE_CHECKING:
@@ -67,8 +67,21 @@ def list_command() -> None:
 
 def command_of(paper: Paper) -> click.Command:
     """Return the command `exchange paper NAME`."""
+    from exchange_simulation.experiments.trials.plan import MOST_REPEATS
+    from exchange_simulation.papers.paper import REPEATS
+    from exchange_simulation.repeats.judging import ALPHA
+    from exchange_simulation.repeats.sign_flips import repeats_needed
 
     @click.option("--quick/--full", default=False, help="A few minutes; or the paper's own extent.  [default: full]")
+    @click.option(
+        "--repeats",
+        type=Count(1, MOST_REPEATS),
+        metavar="N",
+        help=(
+            "How often each cell is measured: once is enough for figures and tables, and a verdict on a sentence needs "
+            f"{repeats_needed(ALPHA)}.  [default: {REPEATS}]"
+        ),
+    )
     @click.option(
         "--network",
         "networks",
@@ -107,19 +120,24 @@ def command_of(paper: Paper) -> click.Command:
 
 def _measure(ctx: click.Context, paper: Paper) -> int:
     """Measure, or go on measuring, as the options say; show and export the outcome. Returns the exit code."""
+    from exchange_simulation.papers.extent import Extent
     from exchange_simulation.papers.measuring import measure_paper, resume_paper
-    from exchange_simulation.papers.paper import Axes
 
     given = ctx.params
-    axes = Axes(_checked_networks(given["networks"] or ()), given["transports"] or ())
+    extent = Extent(
+        quick=given["quick"],
+        repeats=given["repeats"],
+        networks=_checked_networks(given["networks"] or ()),
+        transports=given["transports"] or (),
+    )
     if given["dry_run"]:
         from exchange_simulation.papers.dry_run import planned_commands
 
-        for line in planned_commands(paper, quick=given["quick"], axes=axes):
+        for line in planned_commands(paper, extent):
             click.echo(line)
         return 0
     if given["resume"] is None:
-        measured = measure_paper(paper, quick=given["quick"], axes=axes, results=given["results"], name=given["name"])
+        measured = measure_paper(paper, extent, results=given["results"], name=given["name"])
     else:
         _refuse_beside_resume(ctx)
         measured = resume_paper(paper, given["results"], given["resume"])
@@ -148,6 +166,7 @@ def _refuse_beside_resume(ctx: click.Context) -> None:
     """UsageError for options that would change a measurement that goes on."""
     options = {
         "quick": "--quick and --full",
+        "repeats": "--repeats",
         "name": "--name",
         "networks": "--network",
         "transports": "--transport",

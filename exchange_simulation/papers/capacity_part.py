@@ -15,7 +15,8 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.record.reading import read_record
 from exchange_simulation.launching.typed_settings import run_settings
 from exchange_simulation.papers.beside_ours import BesideOurs
-from exchange_simulation.papers.paper import PAPERS_OWN, Axes, PaperPart
+from exchange_simulation.papers.extent import Extent
+from exchange_simulation.papers.paper import PaperPart
 from exchange_simulation.reports.capacity.page import FILE, capacity_figures
 from exchange_simulation.reports.capacity.table import headline
 from exchange_simulation.reports.drawing.figures import Drawing, drawings, write_figures
@@ -33,29 +34,33 @@ class CapacityPart(PaperPart):
     quick_search: SearchSettings
     objective: str = "loss = 0"
 
-    def command(self, *, quick: bool, axes: Axes = PAPERS_OWN) -> str:  # noqa: ARG002
-        search = self._search(quick)
+    @property
+    def why_no_repeats(self) -> str:
+        return "a search probes each rate as often as it needs"
+
+    def command(self, extent: Extent) -> str:
+        search = self._search(extent)
         objective = shlex.quote(self.objective)
         return (
             f"exchange capacity --transport {self.transport} --policy {self.policy} --slo {objective} "
             f"--from {search.start_per_s:g} --seconds {search.seconds:g} --probes {search.most_probes}"
         )
 
-    def _search(self, quick: bool) -> SearchSettings:
-        return self.quick_search if quick else self.full_search
+    def _search(self, extent: Extent) -> SearchSettings:
+        return self.quick_search if extent.quick else self.full_search
 
-    def expected_s(self, *, quick: bool, axes: Axes = PAPERS_OWN) -> float:  # noqa: ARG002
-        search = self._search(quick)
+    def expected_s(self, extent: Extent) -> float:
+        search = self._search(extent)
         return search.most_probes * (search.seconds + search.pause_s + PROBE_OVERHEAD_S)
 
-    def measure(self, parent: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> Record:  # noqa: ARG002
+    def measure(self, parent: Path, extent: Extent) -> Record:
         folder = parent / self.name
-        measured_capacity(self.load(quick=quick), self._search(quick), folder)
+        measured_capacity(self.load(extent), self._search(extent), folder)
         return self.read(folder)
 
-    def load(self, *, quick: bool) -> ExchangeRates:
+    def load(self, extent: Extent) -> ExchangeRates:
         """The load of `command`."""
-        search = self._search(quick)
+        search = self._search(extent)
         settings = run_settings(
             transport=self.transport,
             policy=self.policy,
@@ -65,11 +70,11 @@ class CapacityPart(PaperPart):
         )
         return ExchangeRates(settings, objective_of(self.objective), search)
 
-    def can_go_on(self, folder: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> bool:  # noqa: ARG002
+    def can_go_on(self, folder: Path, extent: Extent) -> bool:  # noqa: ARG002
         """A search that was interrupted is made again from its beginning."""
         return False
 
-    def go_on(self, folder: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> Record:  # noqa: ARG002
+    def go_on(self, folder: Path, extent: Extent) -> Record:  # noqa: ARG002
         raise UserError(f"{folder} was interrupted: a search is made again from its beginning")
 
     def read(self, folder: Path) -> Record:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from exchange.allowed import meant
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.papers import amqp, mrg, request_reply, supply_chain, zeromq
+from exchange_simulation.papers.extent import FULL
 from exchange_simulation.papers.paper import Absent, Paper, PaperItem
 
 PAPERS = {paper.name: paper for paper in (amqp.PAPER, mrg.PAPER, zeromq.PAPER, request_reply.PAPER, supply_chain.PAPER)}
@@ -28,7 +29,7 @@ def coverage(paper: Paper) -> list[tuple[str, list[str]]]:
 
     An item that nothing measures has the reason in its words.
     """
-    rows = [(part.command(quick=False), [item_in_words(item) for item in part.items]) for part in paper.parts]
+    rows = [(part.command(FULL), [item_in_words(item) for item in part.items]) for part in paper.parts]
     absent = [
         f"{item_in_words(content.item)}: {content.reason}" for content in paper.contents if isinstance(content, Absent)
     ]

@@ -110,7 +110,7 @@ def judge_claims(claims: Sequence[Claim], records: PartRecords) -> list[TestedCl
             outcome = _outcome(claim, low, high)
             tested.append(TestedClaim(claim, outcome, _why(outcome), ratio, low, high, len(by_repeat)))
         else:
-            why = f"{len(by_repeat)} repeats, and a verdict needs {needed}"
+            why = f"{counted(len(by_repeat), 'repeats')}, and a verdict needs {needed}"
             tested.append(TestedClaim(claim, CANNOT_TELL, why, _middle(by_repeat), repeats=len(by_repeat)))
     return tested
 

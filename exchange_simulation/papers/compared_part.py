@@ -11,7 +11,8 @@ from exchange.unique import unique
 from exchange_simulation.experiments.comparison_arms import comparison_arms
 from exchange_simulation.experiments.trials.plan import TrialPlan
 from exchange_simulation.papers.beside_ours import BesideOurs
-from exchange_simulation.papers.paper import PAPERS_OWN, Axes, TrialPart
+from exchange_simulation.papers.extent import Extent
+from exchange_simulation.papers.paper import TrialPart
 from exchange_simulation.reports.drawing.figures import Drawing
 
 
@@ -25,23 +26,23 @@ class ComparedPart(TrialPart):
     quick_seconds: float
     policy: str
 
-    def command(self, *, quick: bool, axes: Axes = PAPERS_OWN) -> str:
+    def command(self, extent: Extent) -> str:
         return (
-            f"exchange compare --transports {','.join(self._transports(axes))} --rates {self.orders_per_s:g} "
-            f"--policy {self.policy} --seconds {self._seconds(quick):g} --repeats {self.repeats}"
+            f"exchange compare --transports {','.join(self._transports(extent))} --rates {self.orders_per_s:g} "
+            f"--policy {self.policy} --seconds {self._seconds(extent):g} --repeats {self.repeats_of(extent)}"
         )
 
-    def _transports(self, axes: Axes) -> list[str]:
-        return unique([*self.transports, *axes.transports])
+    def _transports(self, extent: Extent) -> list[str]:
+        return unique([*self.transports, *extent.transports])
 
-    def _seconds(self, quick: bool) -> float:
-        return self.quick_seconds if quick else self.full_seconds
+    def _seconds(self, extent: Extent) -> float:
+        return self.quick_seconds if extent.quick else self.full_seconds
 
-    def plan(self, *, quick: bool, axes: Axes = PAPERS_OWN) -> TrialPlan:
+    def plan(self, extent: Extent) -> TrialPlan:
         arms = comparison_arms(
-            self._transports(axes), [self.orders_per_s], self._seconds(quick), {"policy": self.policy}
+            self._transports(extent), [self.orders_per_s], self._seconds(extent), {"policy": self.policy}
         )
-        return TrialPlan(arms=arms, repeats=self.repeats, seed=1).with_redo(True)
+        return TrialPlan(arms=arms, repeats=self.repeats_of(extent), seed=1).with_redo(True)
 
     def drawings(self, record: Record) -> list[Drawing]:  # noqa: ARG002
         """The paper draws none of it."""

@@ -15,6 +15,7 @@ from exchange.json_records import Record
 from exchange_simulation.launching.errors import writing
 from exchange_simulation.launching.files import json_bytes, write_whole
 from exchange_simulation.papers.claims import PartRecords
+from exchange_simulation.papers.extent import recorded_extent
 from exchange_simulation.papers.paper import Paper
 from exchange_simulation.papers.paper_folder import paper_in, read_parts
 from exchange_simulation.papers.sentences import seen
@@ -55,7 +56,12 @@ def export_paper(folder: Path, record: Record, target: Path) -> Path:
         target.mkdir(parents=True, exist_ok=True)
     write_whole(target / "commands.txt", "".join(f"{part['command']}\n" for part in record["parts"]).encode())
     write_whole(target / "citation.txt", f"{paper.citation}\n".encode())
-    machine = {name: record[name] for name in ("started_at", "quick", "host", "versions")}
+    machine = {
+        "started_at": record["started_at"],
+        **recorded_extent(record).as_dict(),
+        "host": record["host"],
+        "versions": record["versions"],
+    }
     write_whole(target / "machine.json", json_bytes(machine))
     claims = [[_text(claim.get(name)) for name in CLAIM_COLUMNS] for claim in record["claims"]]
     _write_csv(target / "claims.csv", CLAIM_COLUMNS, claims)

@@ -19,8 +19,9 @@ from exchange_simulation.launching.record.noise_summary import NOISE_SUMMARY
 from exchange_simulation.messaging.benchmark_record import INTERRUPTED
 from exchange_simulation.messaging.measuring import COMPLETE, PARTIAL
 from exchange_simulation.papers.claims import NOT_MEASURED
+from exchange_simulation.papers.extent import Extent, recorded_extent
 from exchange_simulation.papers.page import write_page
-from exchange_simulation.papers.paper import PAPERS_OWN, Axes, Paper, PaperPart
+from exchange_simulation.papers.paper import Paper, PaperPart
 from exchange_simulation.papers.paper_folder import (
     FILE,
     caveats_of,
@@ -50,12 +51,10 @@ class MeasuredPaper(NamedTuple):
         return 0 if self.record["status"] == COMPLETE else 1
 
 
-def measure_paper(
-    paper: Paper, *, quick: bool, axes: Axes = PAPERS_OWN, results: str, name: str | None
-) -> MeasuredPaper:
+def measure_paper(paper: Paper, extent: Extent, *, results: str, name: str | None) -> MeasuredPaper:
     """Measure all parts in a new folder of `results`. UserError if there can be no such folder."""
     folder = new_run_folder(Path(results), name or dated_name(f"paper-{paper.name}"))
-    return _Measurement(paper, quick, axes, folder, started_at=now()).run()
+    return _Measurement(paper, extent, folder, started_at=now()).run()
 
 
 def resume_paper(paper: Paper, results: str, name: str) -> MeasuredPaper:
@@ -64,8 +63,7 @@ def resume_paper(paper: Paper, results: str, name: str) -> MeasuredPaper:
     record = read_paper(folder)
     if record["paper"] != paper.name:
         raise UserError(f"{folder} was made by exchange paper {record['paper']}: type that name before --resume")
-    axes = Axes(record.get("networks", ()), record.get("transports", ()))
-    return _Measurement(paper, bool(record["quick"]), axes, folder, record["started_at"]).run()
+    return _Measurement(paper, recorded_extent(record), folder, record["started_at"]).run()
 
 
 @dataclass
@@ -73,8 +71,7 @@ class _Measurement:
     """One measurement of a paper, in its folder."""
 
     paper: Paper
-    quick: bool
-    axes: Axes
+    extent: Extent
     folder: Path
     started_at: str
 
@@ -89,7 +86,7 @@ class _Measurement:
                 if self._is_measured(part):
                     say(f"{number} of {len(parts)}, {part.name}: measured already")
                     continue
-                say(f"{number} of {len(parts)}, {part.name}: {part.command(quick=self.quick, axes=self.axes)}")
+                say(f"{number} of {len(parts)}, {part.name}: {part.command(self.extent)}")
                 failure = self._measure(part)
                 if interruption.came:
                     failures[part.name] = INTERRUPTED
@@ -113,12 +110,12 @@ class _Measurement:
         """
         earlier = self.folder / part.name
         try:
-            if earlier.exists() and part.can_go_on(earlier, quick=self.quick, axes=self.axes):
-                part.go_on(earlier, quick=self.quick, axes=self.axes)
+            if earlier.exists() and part.can_go_on(earlier, self.extent):
+                part.go_on(earlier, self.extent)
                 return ""
             if earlier.exists():
                 earlier.rename(_free_name(earlier))
-            part.measure(self.folder, quick=self.quick, axes=self.axes)
+            part.measure(self.folder, self.extent)
         except KeyboardInterrupt:
             return INTERRUPTED
         except click.ClickException as error:
@@ -140,9 +137,7 @@ class _Measurement:
             "name": self.folder.name,
             "paper": self.paper.name,
             "title": self.paper.title,
-            "quick": self.quick,
-            "networks": list(self.axes.networks),
-            "transports": list(self.axes.transports),
+            **self.extent.as_dict(),
             "status": COMPLETE if is_complete else PARTIAL,
             "started_at": self.started_at,
             "host": host_facts(),
@@ -163,7 +158,7 @@ class _Measurement:
             reasons.insert(0, failures[part.name])
         return {
             "part": part.name,
-            "command": part.command(quick=self.quick, axes=self.axes),
+            "command": part.command(self.extent),
             "items": [item.name for item in part.items],
             "status": status,
             "reasons": reasons,

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exchange.json_records import Record
+from exchange.words import counted
 from exchange_simulation.papers.beside_ours import BesideOurs
+from exchange_simulation.papers.extent import Extent, recorded_extent
 from exchange_simulation.papers.paper import Absent, Paper, PaperItem, PaperPart
 from exchange_simulation.papers.paper_folder import paper_in, read_parts
 from exchange_simulation.papers.sentences import (
@@ -55,6 +57,7 @@ def page_html(folder: Path, record: Record) -> str:
         noise=noise_banner(record),
         contradictions=list(contradictions(record)),
         problems=list(problems(record)),
+        repeats=counted(record["repeats"], "repeats") if record.get("repeats") else "",
         claims=in_readers_order(record),
         sections=list(_sections(folder, record, paper)),
     )
@@ -66,14 +69,15 @@ def write_page(folder: Path, record: Record) -> Path:
 
 
 def _sections(folder: Path, record: Record, paper: Paper) -> Iterator[Section]:
+    extent = recorded_extent(record)
     entries = {entry["part"]: entry for entry in record["parts"]}
     records = read_parts(folder, paper)
     for content in paper.contents:
         if isinstance(content, Absent):
             yield Section(content.item.name, [content.item], missing=_as_sentence(content.reason))
         else:
-            newer = {"command": content.command(quick=record["quick"]), "reasons": [NEWER_PART]}
-            yield _section(content, entries.get(content.name, newer), records.get(content.name))
+            newer = {"command": content.command(extent), "reasons": [NEWER_PART]}
+            yield _section(content, entries.get(content.name, newer), records.get(content.name), extent)
 
 
 def _as_sentence(reason: str) -> str:
@@ -81,11 +85,14 @@ def _as_sentence(reason: str) -> str:
     return f"{reason[0].upper()}{reason[1:]}.".replace("`", "")
 
 
-def _section(part: PaperPart, entry: Record, record: Record | None) -> Section:
+def _section(part: PaperPart, entry: Record, record: Record | None, extent: Extent) -> Section:
     """Return the section of a part; `entry` is what the paper's record says of it, and `record` its own record."""
     if record is None:
         reasons = "; ".join(entry["reasons"]) or "it has not been measured yet"
         return Section(part.name, part.items, entry["command"], missing=f"Nothing is here: {reasons}.")
+    remarks = part.remarks(record)
+    if extent.repeats and part.why_no_repeats:
+        remarks = [*remarks, f"no repeats here: {part.why_no_repeats}"]
     return Section(
         name=part.name,
         items=part.items,
@@ -93,5 +100,5 @@ def _section(part: PaperPart, entry: Record, record: Record | None) -> Section:
         page=f"{part.name}/{part.page}",
         drawings=part.drawings(record),
         values=part.values(record),
-        remarks=part.remarks(record),
+        remarks=remarks,
     )

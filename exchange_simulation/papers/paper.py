@@ -37,10 +37,14 @@ from exchange_simulation.messaging.running import measured_benchmark, resumed_be
 from exchange_simulation.messaging.setup import plan_of
 from exchange_simulation.papers.beside_ours import BesideOurs
 from exchange_simulation.papers.claims import Claim
+from exchange_simulation.papers.extent import Extent
 from exchange_simulation.papers.table_1 import table_1_beside_ours
 from exchange_simulation.reports.comparison.paper_figures import paper_figures, published, transports
 from exchange_simulation.reports.drawing.figures import Drawing, drawings, write_figures
 from exchange_simulation.reports.formats.estimates import median_text
+
+REPEATS = 6
+"""How often the cells of a paper are measured if a user does not say how often. Fewer give no verdict on a claim."""
 
 
 @dataclass(frozen=True)
@@ -64,19 +68,6 @@ class Absent:
     reason: str
 
 
-@dataclass(frozen=True)
-class Axes:
-    """Lines that a user wants in the paper's pictures."""
-
-    networks: Sequence[str] = ()
-    """In place of the paper's own; empty for these."""
-    transports: Sequence[str] = ()
-    """In addition to the paper's own."""
-
-
-PAPERS_OWN = Axes()
-
-
 @dataclass(frozen=True, kw_only=True)
 class PaperPart(ABC):
     """A command that makes some items of a paper."""
@@ -84,27 +75,36 @@ class PaperPart(ABC):
     name: str
     """The folder of its results."""
     items: Sequence[PaperItem]
-    repeats: int = 6
-    """With fewer than six, no claim can be told."""
+    repeats: int = REPEATS
+    """How often each cell is measured if a user does not say how often."""
+
+    def repeats_of(self, extent: Extent) -> int:
+        """Return how often each cell is measured."""
+        return self.repeats if extent.repeats is None else extent.repeats
+
+    @property
+    def why_no_repeats(self) -> str:
+        """Why this part has no repeats, whatever a user says; empty if it has some."""
+        return ""
 
     @abstractmethod
-    def command(self, *, quick: bool, axes: Axes = PAPERS_OWN) -> str:
+    def command(self, extent: Extent) -> str:
         """Return the command that a user would type."""
 
     @abstractmethod
-    def expected_s(self, *, quick: bool, axes: Axes = PAPERS_OWN) -> float:
+    def expected_s(self, extent: Extent) -> float:
         """Return about how long the command takes on a quiet machine. UserError if it cannot be measured here."""
 
     @abstractmethod
-    def measure(self, parent: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> Record:
+    def measure(self, parent: Path, extent: Extent) -> Record:
         """Measure in a new folder of `parent`. ClickException if nothing could be measured."""
 
     @abstractmethod
-    def can_go_on(self, folder: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> bool:
+    def can_go_on(self, folder: Path, extent: Extent) -> bool:
         """Return whether `folder` has an interrupted measurement by the same command."""
 
     @abstractmethod
-    def go_on(self, folder: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> Record:
+    def go_on(self, folder: Path, extent: Extent) -> Record:
         """Measure what the interrupted measurement in `folder` lacks. ClickException if nothing could be measured."""
 
     @abstractmethod
@@ -155,46 +155,46 @@ class BenchPart(PaperPart):
     in_words: Mapping[str, str] = field(default_factory=dict)
     """Figures that the page says in words, since no picture of the paper has them: the unit, by figure."""
 
-    def command(self, *, quick: bool, axes: Axes = PAPERS_OWN) -> str:
-        return f"exchange bench {self.benchmark} {shlex.join(self._options(quick, axes))}"
+    def command(self, extent: Extent) -> str:
+        return f"exchange bench {self.benchmark} {shlex.join(self._options(extent))}"
 
-    def _options(self, quick: bool, axes: Axes) -> list[str]:
+    def _options(self, extent: Extent) -> list[str]:
         """The words after the benchmark's name."""
-        words = shlex.split(self.quick if quick else self.full)
-        if axes.transports:
+        words = shlex.split(self.quick if extent.quick else self.full)
+        if extent.transports:
             place = words.index("--transport") + 1
-            words[place] = ",".join(unique([*words[place].split(","), *axes.transports]))
-        if axes.networks:
+            words[place] = ",".join(unique([*words[place].split(","), *extent.transports]))
+        if extent.networks:
             if "--network" in words:
                 place = words.index("--network")
                 del words[place : place + 2]
-            words += ["--network", ",".join(axes.networks)]
-        return [*words, "--repeats", str(self.repeats)]
+            words += ["--network", ",".join(extent.networks)]
+        return [*words, "--repeats", str(self.repeats_of(extent))]
 
-    def expected_s(self, *, quick: bool, axes: Axes = PAPERS_OWN) -> float:
-        benchmark, settings = self._benchmark(quick, axes)
-        if quick or not self.full_s:
+    def expected_s(self, extent: Extent) -> float:
+        benchmark, settings = self._benchmark(extent)
+        if extent.quick or not self.full_s:
             return expected_s(benchmark, settings)
-        return self.full_s * self.repeats * len(plan_of(benchmark, settings).cells)
+        return self.full_s * self.repeats_of(extent) * len(plan_of(benchmark, settings).cells)
 
-    def measure(self, parent: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> Record:
-        benchmark, settings = self._benchmark(quick, axes)
+    def measure(self, parent: Path, extent: Extent) -> Record:
+        benchmark, settings = self._benchmark(extent)
         return measured_benchmark(benchmark, settings, str(parent), self.name).record
 
-    def _benchmark(self, quick: bool, axes: Axes) -> tuple[BenchmarkDefinition, Settings]:
+    def _benchmark(self, extent: Extent) -> tuple[BenchmarkDefinition, Settings]:
         benchmark = benchmark_of(self.benchmark)
-        settings, _ = settings_from_words(benchmark, self._options(quick, axes))
+        settings, _ = settings_from_words(benchmark, self._options(extent))
         return benchmark, settings
 
-    def can_go_on(self, folder: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> bool:
-        benchmark, settings = self._benchmark(quick, axes)
+    def can_go_on(self, folder: Path, extent: Extent) -> bool:
+        benchmark, settings = self._benchmark(extent)
         try:
             return can_go_on(self.read(folder), benchmark, settings)
         except Unusable:
             return False
 
-    def go_on(self, folder: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> Record:
-        benchmark, settings = self._benchmark(quick, axes)
+    def go_on(self, folder: Path, extent: Extent) -> Record:
+        benchmark, settings = self._benchmark(extent)
         return resumed_benchmark(benchmark, settings, folder).record
 
     def read(self, folder: Path) -> Record:
@@ -236,24 +236,24 @@ class TrialPart(PaperPart):
     """A trial of the stock exchange: arms that take turns."""
 
     @abstractmethod
-    def plan(self, *, quick: bool, axes: Axes = PAPERS_OWN) -> TrialPlan:
+    def plan(self, extent: Extent) -> TrialPlan:
         """The trial of `command`."""
 
-    def expected_s(self, *, quick: bool, axes: Axes = PAPERS_OWN) -> float:
-        plan = self.plan(quick=quick, axes=axes)
+    def expected_s(self, extent: Extent) -> float:
+        plan = self.plan(extent)
         return expected_s_of_trial(plan, [*plan.warm_ups, *plan.steps])
 
-    def measure(self, parent: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> Record:
-        return new_trial(self.plan(quick=quick, axes=axes), str(parent), self.name, _say_on_one_line).record
+    def measure(self, parent: Path, extent: Extent) -> Record:
+        return new_trial(self.plan(extent), str(parent), self.name, _say_on_one_line).record
 
-    def can_go_on(self, folder: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> bool:
+    def can_go_on(self, folder: Path, extent: Extent) -> bool:
         try:
             begun = read_plan(folder)
         except UserError:
             return False
-        return plan_as_dict(replace(begun, resumed=0)) == plan_as_dict(self.plan(quick=quick, axes=axes))
+        return plan_as_dict(replace(begun, resumed=0)) == plan_as_dict(self.plan(extent))
 
-    def go_on(self, folder: Path, *, quick: bool, axes: Axes = PAPERS_OWN) -> Record:  # noqa: ARG002
+    def go_on(self, folder: Path, extent: Extent) -> Record:  # noqa: ARG002
         return resumed_trial(folder, _say_on_one_line).record
 
     def read(self, folder: Path) -> Record:
@@ -278,47 +278,47 @@ class ExchangePart(TrialPart):
     full_networks: Sequence[str]
     policy: str = "exact-price"
 
-    def command(self, *, quick: bool, axes: Axes = PAPERS_OWN) -> str:
-        rates = ",".join(f"{rate:g}" for rate in self._rates(quick))
-        if quick:
-            extent = f"--seconds {self.quick_seconds:g} --sampling-interval {self.quick_sampling_interval}"
+    def command(self, extent: Extent) -> str:
+        rates = ",".join(f"{rate:g}" for rate in self._rates(extent))
+        if extent.quick:
+            length = f"--seconds {self.quick_seconds:g} --sampling-interval {self.quick_sampling_interval}"
         else:
-            extent = f"--orders {self.full_orders} --sampling-interval {self.full_sampling_interval}"
-        transports = shlex.quote(",".join(self._transports(axes)))
-        networks = self._networks(quick, axes)
+            length = f"--orders {self.full_orders} --sampling-interval {self.full_sampling_interval}"
+        transports = shlex.quote(",".join(self._transports(extent)))
+        networks = self._networks(extent)
         on_networks = "" if networks == [LOCAL] else f"--network {shlex.quote(','.join(networks))} "
         return (
-            f"exchange nagle --transports {transports} --roles broker --rates {rates} --policy {self.policy} {extent} "
-            f"{on_networks}--repeats {self.repeats}"
+            f"exchange nagle --transports {transports} --roles broker --rates {rates} --policy {self.policy} {length} "
+            f"{on_networks}--repeats {self.repeats_of(extent)}"
         )
 
-    def _rates(self, quick: bool) -> Sequence[float]:
-        return self.quick_orders_per_s if quick else self.orders_per_s
+    def _rates(self, extent: Extent) -> Sequence[float]:
+        return self.quick_orders_per_s if extent.quick else self.orders_per_s
 
-    def _transports(self, axes: Axes) -> list[str]:
-        return unique(["amqp", *axes.transports])
+    def _transports(self, extent: Extent) -> list[str]:
+        return unique(["amqp", *extent.transports])
 
-    def _networks(self, quick: bool, axes: Axes) -> list[str]:
-        if axes.networks:
-            return list(axes.networks)
-        return [LOCAL] if quick else list(self.full_networks)
+    def _networks(self, extent: Extent) -> list[str]:
+        if extent.networks:
+            return list(extent.networks)
+        return [LOCAL] if extent.quick else list(self.full_networks)
 
-    def plan(self, *, quick: bool, axes: Axes = PAPERS_OWN) -> TrialPlan:
+    def plan(self, extent: Extent) -> TrialPlan:
         given: dict[str, Any] = {"policy": self.policy}
-        if quick:
+        if extent.quick:
             given["sampling_interval"] = self.quick_sampling_interval
         else:
             given["sampling_interval"] = self.full_sampling_interval
             given["orders"] = self.full_orders
         arms = nagle_arms(
-            self._transports(axes),
-            list(self._rates(quick)),
+            self._transports(extent),
+            list(self._rates(extent)),
             ["broker"],
             self.quick_seconds,
             given,
-            self._networks(quick, axes),
+            self._networks(extent),
         )
-        return TrialPlan(arms=arms, repeats=self.repeats, seed=1, study=NAGLE).with_redo(True)
+        return TrialPlan(arms=arms, repeats=self.repeats_of(extent), seed=1, study=NAGLE).with_redo(True)
 
     def drawings(self, record: Record) -> list[Drawing]:
         return drawings(paper_figures(record))

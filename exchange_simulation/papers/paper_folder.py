@@ -52,8 +52,12 @@ def tested_claims(paper: Paper, records: PartRecords) -> list[Record]:
 
 
 def caveats_of(records: PartRecords) -> list[str]:
-    """Return the caveats of all parts, each with the part's name."""
-    return [f"{name}: {caveat}" for name, record in records.items() for caveat in record["caveats"]]
+    """Return the caveats of all parts, each once, behind the names of its parts."""
+    parts_by_caveat: dict[str, list[str]] = {}
+    for name, record in records.items():
+        for caveat in record["caveats"]:
+            parts_by_caveat.setdefault(caveat, []).append(name)
+    return [f"{', '.join(names)}: {caveat}" for caveat, names in parts_by_caveat.items()]
 
 
 def noise_of_parts(records: PartRecords) -> NoiseSummary:

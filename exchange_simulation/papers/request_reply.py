@@ -59,7 +59,6 @@ PARTS = (
         full=f"{OVER_AMQP} --clients 1..8 --threads 1..15 --sizes {SIZES} --warm-up 0.2 --sample 0.5",
         drawn=("figure 7", "figure 8"),
         quick=f"{OVER_AMQP} --clients 1,4 --threads 1,8 --sizes 100,1024,65536 {QUICK_TIMES}",
-        repeats=6,
     ),
     BenchPart(
         name="counter-test",

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exchange.json_records import Record
+from exchange.words import counted
 from exchange_simulation.launching.record.noise_summary import noise_of
 from exchange_simulation.messaging.measurements import MEASUREMENTS
 from exchange_simulation.papers.claims import CANNOT_TELL, DOES_NOT_HOLD, HOLDS, OUTCOMES
-from exchange_simulation.repeats.judging import TOO_NOISY
+from exchange_simulation.repeats.judging import ALPHA, TOO_NOISY
+from exchange_simulation.repeats.sign_flips import repeats_needed
 from exchange_simulation.reports.formats.numbers import number_text
 
 
@@ -16,7 +18,8 @@ def headline(record: Record) -> str:
     """How many claims hold; those that are delivered as planned are counted apart, since no paper can fail by them.
 
     For example: 17 of 21 claims hold here, 2 do not, 2 cannot be told. For example: 9 of 21 claims hold here, 1 does
-    not, 2 cannot be told, 9 were too noisy to say
+    not, 2 cannot be told, 9 were too noisy to say. For example: 0 of 21 claims hold here, 0 do not, 21 cannot be told
+    with 1 repeat, since a verdict needs 6
     """
     claims = [claim for claim in record["claims"] if not claim.get("by_construction")]
     holding = _count(record, HOLDS)
@@ -25,6 +28,10 @@ def headline(record: Record) -> str:
     noisy = _count(record, TOO_NOISY)
     verb = "does" if contradicted == 1 else "do"
     counts = f"{holding} of {len(claims)} claims hold here, {contradicted} {verb} not, {untold} cannot be told"
+    repeats = record.get("repeats")
+    needed = repeats_needed(ALPHA)
+    if repeats is not None and repeats < needed:
+        counts += f" with {counted(repeats, 'repeats')}, since a verdict needs {needed}"
     if noisy:
         counts += f", {noisy} {'was' if noisy == 1 else 'were'} too noisy to say"
     planned = len(record["claims"]) - len(claims)

@@ -20,7 +20,7 @@ class PaperKind(FolderKind):
     page = "paper.html"
     reported_by = "exchange_simulation.papers.reporting:report_paper"
     remarks = "caveats"
-    fields = ("paper", "quick")
+    fields = ("paper", "quick", "repeats")
     parts = dict.fromkeys(("host", "versions"))
     caveat = "Two papers were measured at different times, so what differs may be the machine's."
 
@@ -53,13 +53,14 @@ class PaperKind(FolderKind):
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool | None, as_json: bool) -> int:
         refuse_spark(with_spark, self.name)
         from exchange_simulation.papers.catalogue import paper_of
+        from exchange_simulation.papers.extent import recorded_extent
         from exchange_simulation.papers.measuring import measure_paper
         from exchange_simulation.papers.terminal import show
         from exchange_simulation.reports.exports import print_json
 
         record = self.read(folder)
         warn_of_differences(record)
-        measured = measure_paper(paper_of(record["paper"]), quick=record["quick"], results=results, name=name)
+        measured = measure_paper(paper_of(record["paper"]), recorded_extent(record), results=results, name=name)
         if as_json:
             print_json(measured.record)
         else:

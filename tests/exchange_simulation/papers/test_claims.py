@@ -16,6 +16,7 @@ from exchange_simulation.messaging.point import in_each_network
 from exchange_simulation.papers.capacity_part import CapacityPart
 from exchange_simulation.papers.catalogue import PAPERS
 from exchange_simulation.papers.claims import CANNOT_TELL, DOES_NOT_HOLD, HOLDS, Claim, Statistic, judge_claims
+from exchange_simulation.papers.extent import FULL, QUICK, Extent
 from exchange_simulation.papers.paper import BenchPart, Paper, TrialPart
 from exchange_simulation.papers.readings import NOTHING, FigureReading
 
@@ -69,13 +70,14 @@ def test_a_ratio_at_its_bound_cannot_be_told() -> None:
     assert tested.why == "the interval reaches over the bound"
 
 
-def test_too_few_repeats_cannot_be_told() -> None:
+@pytest.mark.parametrize(("repeats", "words"), [(1, "1 repeat"), (5, "5 repeats")])
+def test_too_few_repeats_cannot_be_told(repeats: int, words: str) -> None:
     claim = Claim("", "", Statistic("", lambda _records: NOTHING), at_most=1.0)
 
-    (tested,) = judge_claims([planted(claim, 0.1, repeats=5)], {})
+    (tested,) = judge_claims([planted(claim, 0.1, repeats=repeats)], {})
 
     assert tested.outcome == CANNOT_TELL
-    assert tested.why == "5 repeats, and a verdict needs 6"
+    assert tested.why == f"{words}, and a verdict needs 6"
 
 
 def test_a_part_that_is_missing_cannot_be_told() -> None:
@@ -88,29 +90,29 @@ def test_there_are_thirty_claims_and_more() -> None:
     assert len(CLAIMS) >= 30
 
 
-@pytest.mark.parametrize("quick", [True, False], ids=["quick", "full"])
+@pytest.mark.parametrize("extent", [QUICK, FULL], ids=["quick", "full"])
 @pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
-def test_every_claim_reads_cells_that_its_part_measures(paper: Paper, quick: bool) -> None:
-    records = {part.name: as_if_measured(part, paper, quick) for part in paper.parts}
+def test_every_claim_reads_cells_that_its_part_measures(paper: Paper, extent: Extent) -> None:
+    records = {part.name: as_if_measured(part, paper, extent) for part in paper.parts}
 
-    claims = [claim for claim in paper.claims if not (quick and claim.network)]  # --quick has loopback alone
+    claims = [claim for claim in paper.claims if not (extent.quick and claim.network)]  # --quick has loopback alone
     readings = {claim.statistic.words: claim.statistic.read(records) for claim in claims}
     unread = [words for words, reading in readings.items() if len(reading.values) < REPEATS and not reading.missing]
     too_short = [words for words, reading in readings.items() if reading.missing]
 
     assert unread == []
-    assert all(quick and "% of kB" in words for words in too_short)
+    assert all(extent.quick and "% of kB" in words for words in too_short)
 
 
-def as_if_measured(part: object, paper: Paper, quick: bool) -> Record:
+def as_if_measured(part: object, paper: Paper, extent: Extent) -> Record:
     """A record with every cell of the part, in which every figure that a claim of the paper reads is 1 or more."""
     if isinstance(part, TrialPart):
-        return exchange_record(part, quick)
+        return exchange_record(part, extent)
     if isinstance(part, CapacityPart):
         return {}  # no claim reads it
     assert isinstance(part, BenchPart)
     benchmark = benchmark_of(part.benchmark)
-    options = part.quick if quick else part.full
+    options = part.quick if extent.quick else part.full
     settings, _ = settings_from_words(benchmark, [*shlex.split(options), "--repeats", str(part.repeats)])
     rows = []
     for transport in settings["transport"]:
@@ -149,7 +151,7 @@ class EveryFigure:
         return dict.fromkeys(self.NAMES, self._value)
 
 
-def exchange_record(part: TrialPart, quick: bool) -> Record:
+def exchange_record(part: TrialPart, extent: Extent) -> Record:
     metrics = (
         "orders_per_s", "mean_message_bytes", "handed_over_mean_us", "broker_cpu_percent", "packets_per_order",
         "packet_bytes", "packet_gap_us", "gateway_cpu_percent", "engine_cpu_percent", "answers_per_s",
@@ -159,6 +161,6 @@ def exchange_record(part: TrialPart, quick: bool) -> Record:
     by_repeat = {str(repeat): 1.0 for repeat in range(1, part.repeats + 1)}
     arms = [
         {"settings": arm.settings.as_dict(), "metrics": {metric: {"by_repeat": by_repeat} for metric in metrics}}
-        for arm in part.plan(quick=quick).arms
+        for arm in part.plan(extent).arms
     ]
     return {"repeats": part.repeats, "arms": arms}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from exchange_simulation.cli.main import main
 from exchange_simulation.experiments.trials.plan import write_plan
 from exchange_simulation.papers import catalogue
 from exchange_simulation.papers.claims import CANNOT_TELL, Claim
+from exchange_simulation.papers.extent import FULL, QUICK
 from exchange_simulation.papers.paper import Absent, BenchPart, ExchangePart, Paper, PaperItem
+from exchange_simulation.papers.paper_folder import caveats_of
 from exchange_simulation.papers.statistics import constant, figure_at, ratio
 
 OVER_TCP = "--transport tcp --sizes 64 --count 40000 --keep-noisy"
@@ -156,11 +159,12 @@ def test_an_interrupted_part_that_another_command_made_is_kept_beside_and_measur
 
 def test_the_exchange_goes_on_with_the_plan_of_the_same_command(tmp_path: Path) -> None:
     (part,) = (part for part in catalogue.PAPERS["amqp"].parts if isinstance(part, ExchangePart))
-    write_plan(tmp_path, part.plan(quick=True))
+    write_plan(tmp_path, part.plan(QUICK))
 
-    assert part.can_go_on(tmp_path, quick=True)
-    assert not part.can_go_on(tmp_path, quick=False)
-    assert not part.can_go_on(tmp_path / "nothing", quick=True)
+    assert part.can_go_on(tmp_path, QUICK)
+    assert not part.can_go_on(tmp_path, FULL)
+    assert not part.can_go_on(tmp_path, replace(QUICK, repeats=1))
+    assert not part.can_go_on(tmp_path / "nothing", QUICK)
 
 
 @pytest.mark.usefixtures("tiny")
@@ -186,6 +190,64 @@ def test_a_resumed_paper_keeps_its_networks_and_transports(tmp_path: Path) -> No
     assert {row["transport"] for row in record["rows"]} == {"tcp", "zeromq"}
     assert "leave out --transport" in refused.stderr
     assert "broken: exchange bench throughput --transport tcp,zeromq" in finished.stderr
+
+
+@pytest.mark.usefixtures("tiny")
+def test_each_cell_is_measured_as_often_as_a_user_says(tmp_path: Path) -> None:
+    measure(tmp_path, "--repeats", "1")
+
+    record = json.loads((tmp_path / "p" / "paper.json").read_text())
+    part = json.loads((tmp_path / "p" / "small" / "bench.json").read_text())
+    page = (tmp_path / "p" / "paper.html").read_text()
+    assert [repeat["repeat"] for row in part["rows"] for repeat in row["repeats"]] == [1]
+    assert record["repeats"] == 1
+    assert record["parts"][1]["command"].endswith("--repeats 1")
+    assert record["claims"][0]["why"] == "1 repeat, and a verdict needs 6"
+    assert "1 cannot be told with 1 repeat, since a verdict needs 6" in page
+    assert "with 1 repeat of each cell" in page
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_resumed_paper_keeps_its_number_of_repeats(tmp_path: Path) -> None:
+    measure(tmp_path, "--repeats", "3")
+    interrupt_after_repeat_1(tmp_path / "p" / "small" / "bench.json")
+    words = ["paper", "tiny", "--results", str(tmp_path), "--resume", "p"]
+
+    refused = CliRunner().invoke(main, [*words, "--repeats", "1"])
+    CliRunner().invoke(main, words)
+
+    part = json.loads((tmp_path / "p" / "small" / "bench.json").read_text())
+    assert refused.exit_code == 2
+    assert "--resume goes on as it was begun: leave out --repeats" in refused.stderr
+    assert [repeat["repeat"] for repeat in part["rows"][0]["repeats"]] == [1, 2, 3]
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_rerun_asks_for_what_the_first_measurement_was_asked_for(tmp_path: Path) -> None:
+    measure(tmp_path, "--repeats", "1", "--transport", "zeromq")
+
+    CliRunner().invoke(main, ["results", "rerun", "p", "--results", str(tmp_path), "--name", "again"])
+
+    record = json.loads((tmp_path / "again" / "paper.json").read_text())
+    assert (record["quick"], record["repeats"], record["transports"]) == (True, 1, ["zeromq"])
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_number_of_repeats_that_no_command_writes_is_refused(tmp_path: Path) -> None:
+    measure(tmp_path)
+    file = tmp_path / "p" / "paper.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "repeats": 0}))
+
+    refused = CliRunner().invoke(main, ["paper", "tiny", "--results", str(tmp_path), "--resume", "p"])
+
+    assert refused.exit_code == 2
+    assert "paper.json of p is damaged: repeats is 0" in refused.stderr
+
+
+def test_a_caveat_of_several_parts_stands_once() -> None:
+    records = {"first": {"caveats": ["busy"]}, "second": {"caveats": ["busy", "slow"]}}
+
+    assert caveats_of(records) == ["first, second: busy", "second: slow"]
 
 
 @pytest.mark.usefixtures("tiny")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
 
+import exchange_simulation
+from exchange_simulation import BadOption
 from exchange_simulation.cli.main import main
 from exchange_simulation.experiments.capacity import capacity as capacity_module
 from exchange_simulation.experiments.capacity.capacity import SearchedLoad
@@ -18,6 +21,7 @@ from exchange_simulation.experiments.trials.plan import plan_as_dict
 from exchange_simulation.papers import capacity_part
 from exchange_simulation.papers.capacity_part import CapacityPart
 from exchange_simulation.papers.catalogue import PAPERS, coverage
+from exchange_simulation.papers.extent import FULL, QUICK, Extent
 from exchange_simulation.papers.paper import Paper, PaperPart, TrialPart
 from exchange_simulation.reports.formats.times import duration_in_words
 
@@ -27,11 +31,11 @@ EXCHANGE_PARTS = [part for part in PARTS if isinstance(part, TrialPart)]
 CAPACITY_PARTS = [part for part in PARTS if isinstance(part, CapacityPart)]
 
 
-@pytest.mark.parametrize("quick", [True, False], ids=["quick", "full"])
+@pytest.mark.parametrize("extent", [QUICK, FULL], ids=["quick", "full"])
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
-def test_click_accepts_the_command_of_a_part(part: PaperPart, quick: bool) -> None:
+def test_click_accepts_the_command_of_a_part(part: PaperPart, extent: Extent) -> None:
     """Click parses the command's words; nothing is measured."""
-    _, *words = shlex.split(part.command(quick=quick))
+    _, *words = shlex.split(part.command(extent))
     command: click.Command = main
     context = click.Context(main)
     while isinstance(command, click.Group):
@@ -43,22 +47,22 @@ def test_click_accepts_the_command_of_a_part(part: PaperPart, quick: bool) -> No
     command.make_context(context.info_name, words)
 
 
-@pytest.mark.parametrize("quick", [True, False], ids=["quick", "full"])
+@pytest.mark.parametrize("extent", [QUICK, FULL], ids=["quick", "full"])
 @pytest.mark.parametrize("part", EXCHANGE_PARTS, ids=lambda part: part.name)
-def test_the_exchange_is_measured_as_its_command_says(part: TrialPart, quick: bool) -> None:
+def test_the_exchange_is_measured_as_its_command_says(part: TrialPart, extent: Extent) -> None:
     """`--dry-run --json` of the command prints the plan that the part makes by itself."""
-    _, *words = shlex.split(part.command(quick=quick))
+    _, *words = shlex.split(part.command(extent))
 
     finished = CliRunner().invoke(main, [*words, "--dry-run", "--json"])
 
     assert finished.exit_code == 0, finished.output
-    assert json.loads(finished.stdout) == json.loads(json.dumps(plan_as_dict(part.plan(quick=quick))))
+    assert json.loads(finished.stdout) == json.loads(json.dumps(plan_as_dict(part.plan(extent))))
 
 
-@pytest.mark.parametrize("quick", [True, False], ids=["quick", "full"])
+@pytest.mark.parametrize("extent", [QUICK, FULL], ids=["quick", "full"])
 @pytest.mark.parametrize("part", CAPACITY_PARTS, ids=lambda part: part.name)
 def test_a_capacity_is_searched_as_its_command_says(
-    part: CapacityPart, quick: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    part: CapacityPart, extent: Extent, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     searched: list[tuple[SearchedLoad, SearchSettings]] = []
 
@@ -69,10 +73,10 @@ def test_a_capacity_is_searched_as_its_command_says(
     monkeypatch.setattr(capacity_module, "capacity", noted)
     monkeypatch.setattr(capacity_part, "measured_capacity", noted)
     monkeypatch.setattr(CapacityPart, "read", lambda _part, _folder: {})
-    _, *words = shlex.split(part.command(quick=quick))
+    _, *words = shlex.split(part.command(extent))
 
     CliRunner().invoke(main, [*words, "--results", str(tmp_path)])
-    part.measure(tmp_path, quick=quick)
+    part.measure(tmp_path, extent)
 
     by_command, by_part = searched
     assert by_command == by_part
@@ -93,12 +97,40 @@ def test_a_dry_run_says_how_long_the_first_paper_takes(options: list[str], least
     paper = PAPERS["amqp"]
     finished = CliRunner().invoke(main, ["paper", "amqp", *options, "--dry-run"])
 
-    expected_s = sum(part.expected_s(quick=bool(options)) for part in paper.parts)
+    expected_s = sum(part.expected_s(Extent(quick=bool(options))) for part in paper.parts)
     *commands, total = finished.stdout.splitlines()
     assert least_s < expected_s < most_s
     assert all("  # about " in command for command in commands)
     assert total.startswith(f"# in all about {duration_in_words(expected_s)} on a quiet machine")
     assert ("--resume" in total) == (not options)
+
+
+def test_repeats_are_those_of_every_command_that_has_some_and_change_its_time() -> None:
+    words = ["paper", "amqp", "--dry-run", "--repeats", "1"]
+
+    finished = CliRunner().invoke(main, words)
+
+    *commands, total = finished.stdout.splitlines()
+    search = next(command for command in commands if command.startswith("exchange capacity"))
+    others = [command for command in commands if command != search]
+    expected_s = sum(part.expected_s(replace(FULL, repeats=1)) for part in PAPERS["amqp"].parts)
+    assert all("--repeats 1  # about " in command for command in others)
+    assert search.endswith("no repeats here: a search probes each rate as often as it needs")
+    assert expected_s < 5 * 3600
+    assert total.startswith(f"# in all about {duration_in_words(expected_s)} ")
+
+
+@pytest.mark.parametrize("repeats", ["0", "-1", "x", "1001"])
+def test_a_number_of_repeats_that_a_paper_cannot_have_is_refused(repeats: str) -> None:
+    refused = CliRunner().invoke(main, ["paper", "amqp", "--quick", "--dry-run", "--repeats", repeats])
+
+    assert refused.exit_code == 2
+    assert "Invalid value for '--repeats'" in refused.stderr
+
+
+def test_repeats_from_python_are_checked_too(tmp_path: Path) -> None:
+    with pytest.raises(BadOption, match="repeats is 0; allowed is a whole number from 1 to 1,000"):
+        exchange_simulation.paper("amqp", repeats=0, results=tmp_path)
 
 
 def test_a_part_that_compares_two_transports_says_how_far_they_are_apart_and_what_the_disk_is() -> None:
