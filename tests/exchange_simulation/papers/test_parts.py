@@ -6,12 +6,14 @@ import json
 import shlex
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 
 import click
 import pytest
 from click.testing import CliRunner
 
 import exchange_simulation
+from exchange.json_records import Record
 from exchange_simulation import BadOption
 from exchange_simulation.cli.main import main
 from exchange_simulation.experiments.capacity import capacity as capacity_module
@@ -142,6 +144,33 @@ def test_a_part_that_compares_two_transports_says_how_far_they_are_apart_and_wha
 
     assert remarks == ["a carries 2 times as much as b", "messages are kept on /dev/vda (ext4)"]
     assert persistence.remarks({"rows": [], "verdicts": [], "disk": None}) == []
+
+
+def compared_record(repeats: int) -> Record:
+    """A record of the exchange over two transports: the mean is 10 us more in each further repeat."""
+    arms = []
+    for transport, mean_us in (("amqp", 500.0), ("zeromq", 200.0)):
+        by_repeat = {str(repeat + 1): mean_us + 10.0 * repeat for repeat in range(repeats)}
+        metrics = {"handed_over_mean_us": {"median": median(by_repeat.values()), "by_repeat": by_repeat}}
+        arms.append({"contender": transport, "block": "at 8,000 orders/s", "metrics": metrics})
+    metric = {"title": "completion mean from handing over", "unit": "us"}
+    verdict = {"metric": "handed_over_mean_us", "block": "at 8,000 orders/s", "sentence": "cannot tell"}
+    return {"repeats": repeats, "arms": arms, "metrics": {"handed_over_mean_us": metric}, "verdicts": [verdict]}
+
+
+def test_the_exchange_over_two_transports_has_our_figures_of_both_with_any_number_of_repeats() -> None:
+    over_zeromq = next(part for part in PAPERS["amqp"].parts if part.name == "over-zeromq")
+
+    assert over_zeromq.remarks(compared_record(1)) == [
+        "ours over amqp, at 8,000 orders/s: completion mean from handing over 500 us",
+        "ours over zeromq, at 8,000 orders/s: completion mean from handing over 200 us",
+        "completion mean from handing over, at 8,000 orders/s: cannot tell",
+    ]
+    assert over_zeromq.remarks(compared_record(3))[:3] == [
+        "ours over amqp, at 8,000 orders/s: completion mean from handing over 510 us (505..515)",
+        "ours over zeromq, at 8,000 orders/s: completion mean from handing over 210 us (205..215)",
+        "in brackets: the middle half of the repeats",
+    ]
 
 
 def test_networks_take_the_place_of_the_papers_and_transports_stand_beside_its_own() -> None:
