@@ -19,7 +19,7 @@ def headline(record: Record) -> str:
 
     For example: 17 of 21 claims hold here, 2 do not, 2 cannot be told. For example: 9 of 21 claims hold here, 1 does
     not, 2 cannot be told, 9 were too noisy to say. For example: 0 of 21 claims hold here, 0 do not, 21 cannot be told
-    with 1 repeat, since a verdict needs 6
+    (1 repeat, and a verdict needs 6)
     """
     claims = [claim for claim in record["claims"] if not claim.get("by_construction")]
     holding = _count(record, HOLDS)
@@ -30,14 +30,16 @@ def headline(record: Record) -> str:
     counts = f"{holding} of {len(claims)} claims hold here, {contradicted} {verb} not, {untold} cannot be told"
     repeats = record.get("repeats")
     needed = repeats_needed(ALPHA)
-    if repeats is not None and repeats < needed:
-        counts += f" with {counted(repeats, 'repeats')}, since a verdict needs {needed}"
+    if untold and repeats is not None and repeats < needed:
+        counts += f" ({counted(repeats, 'repeats')}, and a verdict needs {needed})"
     if noisy:
         counts += f", {noisy} {'was' if noisy == 1 else 'were'} too noisy to say"
-    planned = len(record["claims"]) - len(claims)
+    planned = [claim["outcome"] for claim in record["claims"] if claim.get("by_construction")]
     if planned:
-        delivered = sum(claim["outcome"] == HOLDS for claim in record["claims"] if claim.get("by_construction"))
-        counts += f"; {delivered} of {planned} values were delivered as planned"
+        counts += f"; {planned.count(HOLDS)} of {len(planned)} values were delivered as planned"
+        undecided = planned.count(CANNOT_TELL) + planned.count(TOO_NOISY)
+        if undecided:
+            counts += f", {undecided} undecided"
     return counts
 
 

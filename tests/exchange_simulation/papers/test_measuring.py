@@ -203,7 +203,7 @@ def test_each_cell_is_measured_as_often_as_a_user_says(tmp_path: Path) -> None:
     assert record["repeats"] == 1
     assert record["parts"][1]["command"].endswith("--repeats 1")
     assert record["claims"][0]["why"] == "1 repeat, and a verdict needs 6"
-    assert "1 cannot be told with 1 repeat, since a verdict needs 6" in page
+    assert "1 cannot be told (1 repeat, and a verdict needs 6)" in page
     assert "with 1 repeat of each cell" in page
 
 

@@ -142,6 +142,23 @@ def test_values_that_are_the_plans_own_are_counted_apart() -> None:
     )
 
 
+def test_values_of_the_plan_without_a_verdict_are_not_taken_for_undelivered() -> None:
+    claims = [{"outcome": outcome, "by_construction": True} for outcome in (HOLDS, CANNOT_TELL, TOO_NOISY)]
+
+    assert headline({"claims": claims}) == (
+        "0 of 0 claims hold here, 0 do not, 0 cannot be told; 1 of 3 values were delivered as planned, 2 undecided"
+    )
+
+
+@pytest.mark.parametrize(
+    ("repeats", "untold"), [(1, "1 cannot be told (1 repeat, and a verdict needs 6)"), (6, "1 cannot be told")]
+)
+def test_a_headline_says_that_there_were_too_few_repeats(repeats: int, untold: str) -> None:
+    record = {"claims": [{"outcome": CANNOT_TELL}], "repeats": repeats}
+
+    assert headline(record) == f"0 of 1 claims hold here, 0 do not, {untold}"
+
+
 @pytest.mark.parametrize(("large_us", "expected"), [(80.0, 1.0), (96.0, 1.2), (64.0, 0.8)])
 def test_an_overhead_that_grows_gives_more_than_1(large_us: float, expected: float) -> None:
     """zeromq has 10 us more than tcp for 8 bytes, and would have 70 + 10 us for 64 if that overhead stayed."""
