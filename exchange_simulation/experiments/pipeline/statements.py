@@ -11,10 +11,21 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark.errors import SparkError
 
-DESCRIBING_STATEMENT = re.compile(r"\s*(--[^\r\n\\]*\n\s*)*(show|describe|desc|explain)\b", re.IGNORECASE)
-"""The beginnings of statements that change nothing and are no queries, behind comments."""
-END_OF_STATEMENT = re.compile(r"(;\s*(--.*\s*)*)?$")
-"""A semicolon with comments behind it, or nothing."""
+DESCRIBING_STATEMENT = re.compile(r"(show|describe|desc|explain)\b", re.IGNORECASE)
+"""The beginnings of statements that change nothing and are no queries."""
+SQL_TOKEN = re.compile(
+    r"""
+    (?P<insignificant> \s+ | ; | --[^\r\n\\]*(?=[\r\n]|\Z) | /\*(?:(?!/\*).)*?\*/ )
+    | [rR]'[^']*' | [rR]"[^"]*" | '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | `[^`]*`
+    | \w+ | .
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+"""A blank, semicolon or comment; a text or a name in quotes; a word; or one other character.
+
+In Spark a comment that ends with a backslash goes on in the next line, and a comment in a comment has an end of its
+own. Neither counts as a comment here, so that nothing that Spark would run is taken for one.
+"""
 
 
 class BadQueryError(SparkError):
@@ -44,7 +55,7 @@ def bad_queries(tables: Collection[str]) -> Iterator[None]:
     except ParseException as error:
         raise BadQueryError(f"this SQL does not parse: {_first_line(error)}") from error
     except AnalysisException as error:
-        raise BadQueryError(_what_there_is(tables, error)) from error
+        raise BadQueryError(_sentence_about(error, tables)) from error
 
 
 def _reads(spark: SparkSession, sql: str) -> bool:
@@ -52,32 +63,43 @@ def _reads(spark: SparkSession, sql: str) -> bool:
 
     Only a query can stand in brackets.
     """
-    if DESCRIBING_STATEMENT.match(sql):
+    statement = statement_alone(sql)
+    if DESCRIBING_STATEMENT.match(statement):
         return True
-    query_text = END_OF_STATEMENT.sub("", sql, count=1)
     try:
-        spark.sql(f"SELECT * FROM (\n{query_text}\n)")
+        spark.sql(f"SELECT * FROM (\n{statement}\n)")
     except ParseException:
-        spark.sql(f"EXPLAIN {sql}")
+        # This is no query. EXPLAIN runs nothing, and raises ParseException if it is no SQL either.
+        spark.sql(f"EXPLAIN {statement}")
         return False
     return True
 
 
-def _what_there_is(names: Collection[str], error: AnalysisException) -> str:
-    """Return a sentence with the names of all tables if one is unknown, or with the columns that Spark proposes."""
+def statement_alone(sql: str) -> str:
+    """Return a statement without the blanks, comments and semicolons in front of it and behind it."""
+    significant = [token.span() for token in SQL_TOKEN.finditer(sql) if token.lastgroup != "insignificant"]
+    if not significant:
+        return ""
+    first, last = significant[0], significant[-1]
+    return sql[first[0] : last[1]]
+
+
+def _sentence_about(error: AnalysisException, tables: Collection[str]) -> str:
+    """Return a sentence: the names of all tables if one is unknown, the columns that Spark proposes if a column is
+    unknown, or the first line of Spark's message.
+    """
     condition = error.getCondition() or ""
     parameters = error.getMessageParameters() or {}
     if condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
         unknown = _without_backticks(parameters["relationName"])
-        tables = sorted(names)
-        return f"there is no table {unknown}; there are: {', '.join(tables)}{_commands_for_missing(tables)}"
+        return f"there is no table {unknown}; there are: {', '.join(sorted(tables))}{_commands_for_missing(tables)}"
     if condition.startswith("UNRESOLVED_COLUMN.WITH_SUGGESTION"):
         unknown = _without_backticks(parameters["objectName"])
         return f"there is no column {unknown}; near it are: {_without_backticks(parameters['proposal'])}"
     return f"this SQL cannot be answered: {_first_line(error)}"
 
 
-def _commands_for_missing(tables: list[str]) -> str:
+def _commands_for_missing(tables: Collection[str]) -> str:
     """Return clauses with the commands that make the tables which are missing."""
     clauses = ""
     if "summary" not in tables:

@@ -21,6 +21,9 @@ MISTAKES = [
     ("select * from trade", "there is no table trade; there are: arms, comparison, completion"),
     ("select cpu from summary", "there is no column cpu; near it are: "),
     ("drop view traffic", "this SQL would write"),
+    ("/* a /* b */ show views */ drop view traffic", "this SQL would write"),
+    ("select 1; " + "-" * 80 + "\nselect 2", "this SQL does not parse: "),
+    ("; -- nothing", "this SQL does not parse: "),
     ("create table x as select 1", "this SQL would write"),
     ("insert into traffic select * from traffic", "this SQL would write"),
     ("select sum(arm, 1) from arms", "this SQL cannot be answered: "),
@@ -70,7 +73,14 @@ def test_a_mistake_in_sql_is_one_sentence(
 
 
 @pytest.mark.parametrize(
-    "statement", ["-- which\nshow views; -- all", "select 1; -- one\n", "with a as (select 1) from a"]
+    "statement",
+    [
+        "-- which\nshow views; -- all",
+        "/* which */ show views",
+        "select 1; -- one\n",
+        "select ';--x' as text;; /* all */",
+        "with a as (select 1) from a",
+    ],
 )
 def test_a_statement_may_have_comments_and_an_end(
     dataset: Dataset, spark_command: SparkCommand, tmp_path: Path, statement: str
