@@ -60,22 +60,29 @@ class Facts:
 
     @property
     def open_from(self) -> int:
-        """The first second that a gateway may still report on."""
+        """The slowest gateway's last second so far, of which more records may come; -1 before there is one."""
         return min((traffic.history.last for traffic in self._traffic.values()), default=-1)
 
     def take(self, facts: Iterable[Fact]) -> set[int] | None:
         """Add facts; return the seconds whose row may have changed, None if any row may have."""
-        fresh: list[Fact] = []
+        readings: list[Fact] = []
         changed: set[int] = set()
+        previous_last = self._last
         for fact in facts:
             if fact["kind"] == THROUGHPUT:
-                fresh.append(fact)
+                readings.append(fact)
             else:
                 changed.update(self._take(fact))
-        if self._meters.place(fresh):
+        if self._meters.place(readings):
             return None
         last = self._last
-        return changed | {self._meters.second_of(fact, last) for fact in fresh}
+        changed.update(self._meters.second_of(reading, last) for reading in readings)
+        if last > previous_last:
+            later_seconds = self._meters.seconds_after(previous_last)
+            if later_seconds:
+                changed.add(previous_last)  # their readings counted in its row until now
+                changed.update(min(second, last) for second in later_seconds)
+        return changed
 
     def row(self, second: int) -> dict[str, Any]:
         """Return the second's counts, rates and cores; a figure that is not known is absent."""
@@ -147,19 +154,23 @@ class PlacedMeters:
         starts = self._starts[source]
         starts[second] = min(start_ns, starts.get(second, start_ns))
 
-    def place(self, fresh: list[Fact]) -> bool:
+    def place(self, readings: list[Fact]) -> bool:
         """Place these readings. Returns True if the clock's start has moved, and moved readings with it."""
         start_ns = self._earliest_start()
         moved = start_ns != self._start_ns
-        self._facts += fresh
+        self._facts += readings
         if moved:
             self._start_ns = start_ns
             self._placed.clear()
-        to_place = self._facts if moved else fresh
+        to_place = self._facts if moved else readings
         if start_ns is not None:
             for fact in to_place:
                 self._placed[(fact["wall_ns"] - start_ns) // NS_PER_S].append(fact)
         return moved and bool(self._facts)
+
+    def seconds_after(self, second: int) -> list[int]:
+        """Return the later seconds in which readings were stamped."""
+        return [placed for placed in self._placed if placed > second]
 
     def second_of(self, fact: Fact, last: int) -> int:
         """Return the second of a reading, at most `last`; -1 while the clock's start is unknown."""
@@ -179,16 +190,18 @@ class PlacedMeters:
         """Return these sums over the whole run; empty while the clock's start is unknown."""
         return {} if self._start_ns is None else _means(self._facts)
 
-    def _readings(self, second: int, last: int) -> Iterator[Fact]:
-        """Yield the readings of a second. Those outside the run's seconds count in the first or the last one."""
+    def _readings(self, second: int, last: int) -> list[Fact]:
+        """Return the readings of a second. Those outside the run's seconds count in the first or the last one."""
+        if second > last:
+            return []
         if second not in {0, last}:
-            return iter(self._placed.get(second, ()))
+            return self._placed.get(second, [])
         facts: list[Fact] = []
         for placed, facts_there in self._placed.items():
             nearest = min(max(placed, 0), last)
             if nearest == second:
                 facts += facts_there
-        return iter(facts)
+        return facts
 
     def _earliest_start(self) -> int | None:
         """Return the clock's start; None while no gateway has reported."""

@@ -52,8 +52,8 @@ class Figures:
         """
         if len(self._newest_by_gateway) < self._gateways:
             return -1
-        newest = self._newest_by_gateway.values()
-        return min(second for second in newest if second >= max(newest) - 1)
+        newest_seconds = self._newest_by_gateway.values()
+        return min(second for second in newest_seconds if second >= max(newest_seconds) - 1)
 
     def take(self, records: Iterable[dict[str, Any]]) -> None:
         """Add records of the spool; kinds that are not drawn are ignored."""
@@ -68,7 +68,8 @@ class Figures:
         self._take_facts(facts)
 
     def _take_facts(self, facts: list[Fact]) -> None:
-        changed_seconds = self._facts.take(facts) or ()
+        changed_seconds = self._facts.take(facts)
+        assert changed_seconds is not None, "only meter readings change rows of any second, and none are taken here"
         rows = {second: self._facts.row(second) for second in sorted(changed_seconds)}
         for second, row in rows.items():
             for name, value in row.items():
