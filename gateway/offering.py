@@ -90,6 +90,9 @@ class Offering:
     def stop(self) -> None:
         """Offer no orders beyond those that are prepared."""
         self._is_stopped = True
+        self._limit_to_prepared()
+
+    def _limit_to_prepared(self) -> None:
         self.limit = self._prepared
         self._completion.last_id = self._prepared
 
@@ -108,7 +111,7 @@ class Offering:
         self._first_unsent = self._send(first)
         if self._first_unsent == first:
             return 0
-        return self._note(first, handed_ns)
+        return self._note_handed_over(first, handed_ns)
 
     def _send(self, first: int) -> int:
         """Send the batch's frames from `first` on. Returns the first frame that was not taken."""
@@ -146,7 +149,7 @@ class Offering:
         orders_before_end = min(end * self._packing, self._orders_in_batch)
         return orders_before_end - first * self._packing
 
-    def _note(self, first: int, handed_ns: int) -> int:
+    def _note_handed_over(self, first: int, handed_ns: int) -> int:
         """Note that the link took the frames from `first` on: their orders now wait for answers. Returns how many."""
         span = self._batch.span(first, self._first_unsent)
         count = self._orders_in_frames(first, self._first_unsent)
@@ -222,7 +225,7 @@ class Offering:
             self._note_sent(span, count, first_handed_ns, last_handed_ns, is_hashed=not self.stream.keeps_bytes)
         self._prepared = self.sent
         if self._is_stopped:  # during the turns: the limit follows what they sent
-            self.stop()
+            self._limit_to_prepared()
 
 
 LONGEST_BATCH = 1 << 16

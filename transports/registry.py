@@ -44,9 +44,9 @@ def transport_of(scheme: str) -> Transport:
             continue
         if transport is not None and scheme in transport.schemes:
             return transport
-    known = known_schemes()
-    sentence = f"unknown transport {scheme!r}: known are {', '.join(known)}"
-    close_matches = difflib.get_close_matches(scheme, [*known, *ALIASES], n=1)
+    schemes = known_schemes()
+    sentence = f"unknown transport {scheme!r}: known are {', '.join(schemes)}"
+    close_matches = difflib.get_close_matches(scheme, [*schemes, *ALIASES], n=1)
     if close_matches:
         sentence += f"; did you mean {ALIASES.get(close_matches[0], close_matches[0])}?"
     raise BadAddress("; ".join([sentence, *problems]))
@@ -71,25 +71,25 @@ def built_in() -> dict[str, Transport]:
     return {name: transport for name, transport in loaded.items() if transport is not None}
 
 
-def has_broker(transport: str) -> bool:
+def has_broker(scheme_or_url: str) -> bool:
     """True if frames of a scheme, or of a URL, go through a broker; False also if no transport serves the scheme."""
-    scheme = scheme_of(transport)
-    known = _transport_or_none(scheme)
-    return known is not None and known.has_broker(scheme)
+    scheme = scheme_of(scheme_or_url)
+    transport = _transport_or_none(scheme)
+    return transport is not None and transport.has_broker(scheme)
 
 
-def caution_of(transport: str) -> str:
+def caution_of(scheme_or_url: str) -> str:
     """The sentence that belongs beside figures over a scheme, or a URL; empty if there is none."""
-    scheme = scheme_of(transport)
-    known = _transport_or_none(scheme)
-    return known.caution(scheme) if known else ""
+    scheme = scheme_of(scheme_or_url)
+    transport = _transport_or_none(scheme)
+    return transport.caution(scheme) if transport else ""
 
 
-def remark_of(transport: str) -> str:
+def remark_of(scheme_or_url: str) -> str:
     """The words that stand beside the name of a scheme, or a URL, in pictures and tables; empty if there are none."""
-    scheme = scheme_of(transport)
-    known = _transport_or_none(scheme)
-    return known.remarks.get(scheme, "") if known else ""
+    scheme = scheme_of(scheme_or_url)
+    transport = _transport_or_none(scheme)
+    return transport.remarks.get(scheme, "") if transport else ""
 
 
 def _transport_or_none(scheme: str) -> Transport | None:

@@ -44,7 +44,12 @@ OPTIONS_OF_BENCHMARKS = {
 
 @click.command(cls=Command)
 @click.option(
-    "--transport", type=Scheme(), default="zeromq", show_default=True, metavar="SCHEME", help="What carries it."
+    "--transport",
+    type=Scheme(),
+    default="zeromq",
+    show_default=True,
+    metavar="SCHEME",
+    help="The transport between the components.",
 )
 @click.option(
     "--slo",
@@ -134,8 +139,8 @@ def command(
 ) -> None:
     """Find the highest rate that holds an objective, with its interval.
 
-    It makes one run after another, each at one rate: these are probes, which hold or fail. At the capacity half of all
-    probes hold.
+    It makes one run after another, each at one rate: these are probes, which hold or fail. The capacity is the rate at
+    which half of the probes hold.
 
     Example: exchange capacity --transport zeromq --slo "p99 <= 1ms, lag p99 <= 500us"
 
@@ -157,6 +162,7 @@ def command(
             "engines": numbers_of_engines,
             "subscribers": numbers_of_subscribers,
         }
+        all_settings = []
         for participants in _combinations(numbers, as_json):
             settings = run_settings(
                 **without_default_rate(given),
@@ -165,8 +171,9 @@ def command(
                 orders=None,
                 duration_s=search.seconds,
             )
+            all_settings.append(settings)
             loads[_ending(participants, numbers)] = ExchangeRates(settings, objective, search)
-        warn_of_spinning(settings)
+        warn_of_spinning(*all_settings)
     if dry_run:
         for load in loads.values():
             for line in planned_search(load, search):

@@ -109,10 +109,11 @@ def _connect_to_launcher(service: RecoveringEngine, events: Events) -> None:
     """Join the engine and the launcher. The engine says if it refuses orders because its journal is full.
 
     The launcher says if the gateway got all its answers and left before a killed engine was started again: nobody will
-    connect, so the engine ends. It listens for that also while it waits for the gateway.
+    connect, so the engine ends. The launcher's line has the gateway's End. The engine also reads it while it waits for
+    the gateway.
     """
     service.on_refusal = lambda: events.say("refuses")
     service.while_alone = events.take_waiting_line
-    events.on_known = lambda end_of_stream: service.finish_for_killed_engine(End(**end_of_stream))
+    events.on_known = lambda gateway_end: service.finish_for_killed_engine(End(**gateway_end))
     if events.known:
         events.on_known(events.known)

@@ -22,7 +22,7 @@ def command(
     secure: str | None,
     **given: Any,
 ) -> None:
-    """A subscriber: receives the market data of an engine, or with --engines of several, counts gaps, times delivery.
+    """A subscriber: receives the market data of an engine (with --engines: of several), counts gaps, times delivery.
 
     Example: exchange subscriber --market-data 'tcp://hostb:7002?back=7003' --run first --secure DIR
     """

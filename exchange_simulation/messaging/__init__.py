@@ -13,11 +13,11 @@ answer, figures, columns, plots, and the paper's values. These files are for ben
 | benchmark.py | BenchmarkDefinition; CapacityScale |
 | point.py, cell.py | by_size and `by_size_and(option)`: points; Cell, Counts |
 | presentation.py, paper.py | Column, Plot; Published |
-| options.py | SIZES, COUNT, `numbers_option(...)`; any click.Option may be a benchmark's; see `cell.settings` |
+| options.py | SIZES, COUNT, `numbers_option(...)`; a benchmark may add any click.Option; its value: `cell.settings` |
 | roles.py | Role, RoleResult; Links makes ends of links: `pair(size)`, `many(size, pattern)`; check_descriptors |
 | flow.py, requests.py | tasks of roles: Publish, Consume, ConsumeShared; Ask, Answer, ThreadedClient, RequestServer |
 | message_load.py, paced.py | the load of a publisher; `--rate`: figures from due, by step, and whether it was kept |
-| streams.py, requests.py | roles, judge, figures: Streams, PingPong; `wrong_with` |
+| streams.py, requests.py | roles, judge, figures: Streams, PingPong; `wrong_with`: the reasons why an answer is wrong |
 | session.py | Session, the argument of a task: links, waiting, round trips. A benchmark may have tasks of its own |
 | round_trips.py | round trips in compiled code, over links that lend their calls |
 | payload.py | MessageSource and Receipt: kernels that number, stamp and check messages |
@@ -34,9 +34,12 @@ The rig itself, from the command down:
 | report.py, plots.py | tables and page; answer and ratios are those of reports/comparison/ |
 | verdicts.py | which rows are compared, judged by repeats/ |
 | measurements.py | which repeats count, and their medians |
-| results.py | the folder in which bench.json grows |
-| measuring.py | one repeat of one cell |
-| setup.py, setups.py, role_process.py | plan, brokers, kernels of a network, and of all; a role's process |
+| results.py, earlier.py | the folder in which bench.json grows; what an interrupted benchmark measured before |
+| measuring.py, machine.py | one repeat of one cell; counters of the machine meanwhile |
+| setup.py, setups.py | what the cells of one network share: plan, brokers, compiled kernels; a Setup for each network |
+| kernel_loading.py | loads the links' compiled kernels before roles fork |
+| role_process.py | a role's process or thread |
 | by_hand.py | one role on a host of its own |
+| hosts/ | roles on several hosts |
 | turned_up.py | lends a benchmark with a CapacityScale to `exchange capacity` |
 """

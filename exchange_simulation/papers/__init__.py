@@ -13,5 +13,8 @@
 | measuring.py | `exchange paper NAME`: measures the parts, writes the record and the page |
 | dry_run.py | the commands, and about how long each takes |
 | table_1.py, beside_ours.py | values that a paper prints, beside ours |
-| page.py, terminal.py, exporting.py | what people look at, and what an artefact review asks for |
+| sentences.py, page.py, terminal.py | the outcome in sentences, as a page, and in the terminal |
+| reporting.py | `exchange report` of a paper's folder |
+| listing.py | `exchange paper list`, and the list of all figures and tables with their commands |
+| exporting.py | `--export`: what an artefact review asks for |
 """

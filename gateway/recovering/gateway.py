@@ -76,7 +76,11 @@ class RecoveringGateway(Gateway):
             self.on_progress(progress)
 
     def run(self) -> GatewayResult:
-        """Run the session until the reporter has confirmed the statistics. PeerGone if no engine comes at the start."""
+        """Run the session until the reporter has confirmed the statistics. PeerGone if no engine comes at the start.
+
+        A first gateway starts the run's clock once an engine is there. Another goes on with that clock, so the break
+        between both counts.
+        """
         if self._predecessor is not None:
             self._sockets_before = self._engine.sockets()
             self._start_clock(self._predecessor.start_ns)

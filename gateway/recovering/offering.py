@@ -49,12 +49,12 @@ class ResendingOffering(Offering):
         if received > self.sent:  # the link took these orders, but broke before it confirmed them
             self._fill_batch(self.sent + 1, received - self.sent)
             self._first_unsent = self._batch.count
-            self._note(0, now_ns)
+            self._note_handed_over(0, now_ns)
         self._batch.clear()
         self._first_unsent = 0
         self._prepared = self.sent
-        if self._is_stopped:
-            self.stop()
+        if self._is_stopped:  # orders that were prepared, but are not sent, are offered no more
+            self._limit_to_prepared()
         self._next_again = received + 1
         self._last_again = self.sent
         self.resent += self._last_again - received
@@ -80,7 +80,7 @@ class ResendingOffering(Offering):
 
     def next_due_ns(self) -> int:
         if self._sends_again and not self.pending:
-            return 0
+            return 0  # at once; while orders wait for room in the link, the room wakes the gateway
         return super().next_due_ns()
 
     def offer(self, now_ns: int) -> int:

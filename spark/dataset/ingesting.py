@@ -3,7 +3,7 @@
     spool of a run ──▶ a table a kind, quarantine ─┐
     its streams, if events are asked for ──────────┴─▶ the files of its part ──replace──▶ tables
 
-A line that is in no table of its kind is counted and put in quarantine. Memory holds one run at a time.
+A line that does not fit the table of its kind is counted and put in quarantine. Memory holds one run at a time.
 """
 
 from __future__ import annotations
@@ -64,12 +64,15 @@ class EventsChange(Enum):
 
 @dataclass(frozen=True)
 class Ingested:
-    """The result of an ingest. `unread` has the number of lines in quarantine, by run and problem."""
+    """The result of an ingest."""
 
     runs: int
+    """All runs that are in the tables now."""
     new_runs: int = 0
     records: int = 0
+    """The records of the new runs."""
     unread: Mapping[Name, Mapping[str, int]] = field(default_factory=dict)
+    """The number of lines in quarantine, by run and problem."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ def ingest_runs(
 
 
 def _sources_to_add(sources: Sequence[RunSource], earlier: Sequence[IngestedRun], with_events: bool) -> list[RunSource]:
-    """Return the sources without those that the tables hold already, with their events if these are asked for."""
+    """Return the sources that the tables lack; if events are asked for, also those whose events the tables lack."""
     has_events = {(run.name, run.fingerprint): run.has_events for run in earlier}
     to_add = []
     for source in sources:
@@ -144,8 +147,8 @@ class _Ingest:
 
     def write_part(self, experiment: str, part: int, sources: Sequence[tuple[RunSource, int]]) -> None:
         """Stage the files of a part: the rows of the runs that are in it already, and those of the sources."""
-        schemas = {name: _of_dataset(table_schema(name)) for name in KINDS}
-        schemas[QUARANTINE] = _of_dataset(QUARANTINE_COLUMNS)
+        schemas = {name: _with_run_column(table_schema(name)) for name in KINDS}
+        schemas[QUARANTINE] = _with_run_column(QUARANTINE_COLUMNS)
         schemas[RUNS] = _without_experiment(RUNS_SCHEMA)
         for table, schema in self._events.schemas.items():
             schemas[table] = _without_experiment(schema)
@@ -206,7 +209,7 @@ def _run_of(source: RunSource, spool_bytes: int, part: int, change: EventsChange
     )
 
 
-def _of_dataset(schema: pa.Schema) -> pa.Schema:
+def _with_run_column(schema: pa.Schema) -> pa.Schema:
     """Return the columns of a table of many runs: the run's name comes first; its experiment is in the path."""
     return pa.schema([pa.field(RUN, pa.string(), nullable=False), *schema])
 

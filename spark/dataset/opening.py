@@ -25,8 +25,10 @@ def folder_to_read(spark: SparkSession, master: str, location: str) -> TablesFol
 def folder_to_change(spark: SparkSession, master: str, location: str) -> DatasetFolder:
     """Return the folder for a session of this master, to write tables into it.
 
-    A Spark Connect server writes files, and this process renames them, so both must have the folder on their disk.
-    DatasetUnreadableError if they do not, or if Spark cannot reach the folder.
+    A Spark Connect server writes files, and this process renames them, so both must have the folder on their disk. The
+    server gets our packages, since its workers run our functions when they write.
+
+    DatasetUnreadableError if they do not have the folder on their disk, or if Spark cannot reach it.
     """
     if not is_connect(master):
         return dataset_folder(spark, location)

@@ -1,4 +1,5 @@
-"""Figures over the tables, each a statement in a file of SQL, a view by the file's name, and a function of Python.
+"""Figures over the tables of records and events.
 
-tables of records and events ──views──▶ NAME.sql ──parameters──▶ `views.NAME(spark, ...)`: a DataFrame
+Each figure is a statement of SQL in a file NAME.sql. It can be used as the view NAME, and as the Python function
+`NAME(spark, ...)` of views.py, which fills in the statement's parameters and returns a DataFrame.
 """

@@ -2,10 +2,11 @@
 
 RUN/spool/*.jsonl --query, checkpoint--> batch N --foreachBatch--> RUN/live/records/M.parquet   every line, once
                                                                    RUN/live/seconds, TABLES/live   a row a second
-                                                                   RUN/live/state.json          its counts, at last
+                                                                   RUN/live/state.json          counts, written last
 
 An arrow of these means: imports.
 
     query ──▶ table ──▶ record_files ──▶ facts
-                └─────▶ facts, folder, records
+      │         └─────▶ facts, folder, records
+      └───────────────▶ folder, records
 """

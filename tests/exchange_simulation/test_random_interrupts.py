@@ -36,11 +36,14 @@ LONGEST_S = 15.0
 EARLIEST_S = 0.3
 """The earliest moment of a Ctrl-C. Before it Python itself may be loading, which prints a traceback of its own."""
 LATE_S = 5.0
-"""A command that ends in order within this time after the signal had finished its work when the signal came."""
+"""If a command's work is finished when the signal comes, the command ends in order, within this time."""
 HEEDED_WITHIN_S = 60.0
 RESULTS_OF_CASES = Path("build", "interrupts.jsonl")
 SERVED_S = 4.0
 """The usual latest moment for commands that a signal ends."""
+TRIAL_WARM_UP = "00-"
+CAPACITY_WARM_UP = "000-"
+"""The beginnings of the names of warm-up runs."""
 ENDED_AS_ASKED = 0
 """The exit code of `serve` and of `spark live` after Ctrl-C, which is how a user ends them."""
 
@@ -264,11 +267,9 @@ def length_of(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> C
 
 
 def measured_length(case: CommandCase, folder: Path, prepared: Prepared) -> float:
-    run = Interrupted(case, folder, prepared)
     if case.ends_by_signal:
-        run.send("TERM")
-        run.wait()
         return case.served_s
+    run = Interrupted(case, folder, prepared)
     with contextlib.suppress(subprocess.TimeoutExpired):
         run.process.wait(LONGEST_S)
     length_s = time.monotonic() - run.began_s
@@ -368,13 +369,13 @@ def check_records(case: CommandCase, run: Interrupted) -> None:
         recorded = sum(len(arm["runs"]) for arm in record["arms"])
         assert recorded >= len(measured), (recorded, [path.parent.name for path in measured])
     if case.record == "capacity.json":
-        probes = [path for path in measured if not path.parent.name.startswith("000-")]
+        probes = [path for path in measured if not path.parent.name.startswith(CAPACITY_WARM_UP)]
         assert len(record["probes"]) + len(record.get("set_aside", [])) >= len(probes)
 
 
 def is_used(path: Path) -> bool:
     """True for a run that ended in order, and is no warm-up."""
-    is_warm_up = path.parent.name.startswith("00-")
+    is_warm_up = path.parent.name.startswith(TRIAL_WARM_UP)
     return not is_warm_up and orjson.loads(path.read_bytes())["status"] == "complete"
 
 

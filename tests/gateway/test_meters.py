@@ -19,8 +19,8 @@ from transports.frames import FrameBatch
 from transports.outbox import Outbox
 
 
-class ReportedMessages(ScriptedLink):
-    """A gateway's reports, and the messages that the reporter would get of them."""
+class FakeReporter(ScriptedLink):
+    """A reporter that decodes what a gateway reports to it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class MeteredGateway:
     """The meters of a gateway at 1000 orders/s, with its pacer, its completion times and a reporter."""
 
     def __init__(self, sampling_interval: int = 10, orders_per_s: float | None = 1_000.0) -> None:
-        self.reporter = ReportedMessages()
+        self.reporter = FakeReporter()
         self.reporting = self.reporter.reporting
         self.pacer = Pacer.of(RunSettings(orders_per_s=orders_per_s, orders=10_000))
         self.pacer.start(START_NS)

@@ -5,11 +5,12 @@ There is no distribution and no epmd. The node has a name, which RabbitMQ needs,
 the command line, so RabbitMQ skips its own check of it, which starts an epmd for good. ERL_FLAGS carries all this, so
 it holds for every Erlang machine that the node may start.
 
-~/.erlang, which Erlang runs before RabbitMQ, does two things. It changes nothing in RabbitMQ:
+Erlang runs ~/.erlang before RabbitMQ. That file changes nothing in RabbitMQ:
 
 - It lets SIGTERM end the node at once, like SIGKILL. A proper end takes seconds, and the node's data is thrown away.
-- It obeys stdin, a pipe from the process that started the node. A line is an Erlang expression, as `rabbitmqctl eval`
-  takes it, which cannot reach this node. At end of file the node ends: stdin closes however that process ends.
+- Unless the node outlives the process that started it, it obeys stdin, a pipe from that process. A line is an Erlang
+  expression, as `rabbitmqctl eval` takes it: rabbitmqctl itself cannot reach this node. At end of file the node ends:
+  stdin closes however that process ends.
 
 RabbitMQ's epmd monitor stays. Once a minute it starts a small Erlang machine that ends at once. On another node that
 machine would bring up an epmd on port 4369; here it inherits ERL_FLAGS, so it starts none.
@@ -136,14 +137,15 @@ class NodeFolder:
             "name": name,
             "password": password,
             "flags": settings.erlang_flags,
-            "rabbitmq.config": settings.terms(host, port, user, password),
+            "rabbitmq.config": settings.config_text(host, port, user, password),
             "enabled_plugins": "[].\n",
             "inetrc": LOOPBACK_NAMES,
             "home/.erlang": END_AT_SIGTERM if outlives_us else OBEY_STDIN + END_AT_SIGTERM,
         }
         try:
-            for folder in (path, path / "home", path / "data", path / "log"):
-                folder.mkdir(mode=0o700, parents=folder is path)
+            path.mkdir(mode=0o700, parents=True)
+            for subfolder in ("home", "data", "log"):
+                (path / subfolder).mkdir(mode=0o700)
             for file, text in files.items():
                 write_private(path / file, text)
         except OSError as error:

@@ -31,7 +31,8 @@ class NodeSettings:
     receive_buffer_bytes: int | None = None
     """Buffers of each accepted socket; None leaves them to the kernel."""
     memory_mark: float = 0.4
-    """Publishers pause while the node has more memory: up to 1 a share of the machine's memory, above 1 bytes."""
+    """Publishers pause while the node uses more memory than this. A value up to 1 is a share of the machine's memory, a
+    larger one is a number of bytes."""
     disk_limit_bytes: int = 50_000_000
     """Publishers pause while less is free on the folder's disk."""
     keys: str | None = None
@@ -83,7 +84,7 @@ class NodeSettings:
             flags.append(f"+MBas {self.allocator} +MHas {self.allocator}")
         return " ".join(flags)
 
-    def terms(self, host: str, port: int, user: str, password: str) -> str:
+    def config_text(self, host: str, port: int, user: str, password: str) -> str:
         """The content of a rabbitmq.config that listens on one address with one user."""
         listener = f'[{{"{host}", {port}}}]'
         if self.keys is None:

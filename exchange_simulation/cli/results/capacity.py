@@ -9,7 +9,7 @@ from exchange.json_records import Record
 from exchange.load_axis import LoadAxis
 from exchange.record_kinds import CapacityRecord
 from exchange.unique import unique
-from exchange_simulation.cli.results.difference import print_lines, print_rows
+from exchange_simulation.cli.results.difference import all_fields_of, print_lines, print_rows
 from exchange_simulation.cli.results.kind import FolderKind, ListedFolder, refuse_spark
 from exchange_simulation.cli.results.rerun import refuse_journal_elsewhere, settings_of_record, warn_of_differences
 from exchange_simulation.launching.record.reading import damage_named
@@ -30,19 +30,19 @@ class CapacityKind(FolderKind):
     reported_by = "exchange_simulation.reports.capacity.page:report_capacity"
     remarks = "flags"
     fields = ("objective",)
-    parts = dict.fromkeys(("settings", "search", "host", "versions"))
+    parts = all_fields_of("settings", "search", "host", "versions")
     caveat = "Two searches were made at different times, so what differs may be the machine's."
 
     def row_of(self, folder: Path, record: Record) -> ListedFolder:
         """The folder's line in the list; its offered rate is the capacity of the exchange, if the search found it."""
         capacity = LoadAxis.of(record).capacity(record)
-        of_exchange = "benchmark" not in record
+        is_of_exchange = "benchmark" not in record
         return self.row_with(
             folder,
             record,
-            what="capacity" if of_exchange else f"capacity {record['benchmark']}",
+            what="capacity" if is_of_exchange else f"capacity {record['benchmark']}",
             transports=(scheme_of(record["settings"]["transport"]),),
-            orders_per_s=(round(capacity["value"]),) if capacity and of_exchange else (),
+            orders_per_s=(round(capacity["value"]),) if capacity and is_of_exchange else (),
             runs=len(record["probes"]),
             planned_runs=len(record["probes"]),
             repeats=len(record.get("searches", [record])),
@@ -96,7 +96,7 @@ class CapacityKind(FolderKind):
 def _in_words(capacity: Record | None) -> str:
     """The capacity with its interval. For example: 61,200 (59,800..63,900)"""
     if capacity is None:
-        return "no edge"
+        return "no capacity found"
     value = f"{capacity['value']:,.0f}"
     if capacity["low"] is None:
         return value

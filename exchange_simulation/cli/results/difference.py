@@ -65,6 +65,11 @@ def differing(
             yield {"field": f"{prefix}{name}", **values}
 
 
+def all_fields_of(*parts: str) -> Parts:
+    """Return these parts, of which all fields are compared."""
+    return dict.fromkeys(parts)
+
+
 def differing_parts(first: Record, second: Record, parts: Parts) -> Iterator[Record]:
     """Yield the differences in these parts, without the fields that differ between any two runs."""
     for part, names in parts.items():

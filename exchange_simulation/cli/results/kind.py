@@ -13,6 +13,7 @@ from typing import Any
 from exchange.json_records import Record
 from exchange_simulation.cli.results.difference import (
     Parts,
+    all_fields_of,
     differing,
     differing_parts,
     print_heads,
@@ -23,7 +24,7 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.record.noise_summary import noise_of
 from exchange_simulation.launching.record.reading import UNFINISHED, Unusable, damage_named, read_record
 
-SETTINGS_AND_MACHINE: Parts = dict.fromkeys(("settings", "host", "versions"))
+SETTINGS_AND_MACHINE = all_fields_of("settings", "host", "versions")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +80,7 @@ class FolderKind(ABC):
     fields: Sequence[str] = ()
     """Fields that are conditions."""
     parts: Parts = SETTINGS_AND_MACHINE
+    """Parts of a record whose fields are conditions."""
     conditions_title = "what differs"
     no_conditions = ""
     """The sentence in place of the table of conditions if none differs; empty to print an empty table."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from exchange.json_records import Record
 from exchange.record_kinds import PaperRecord
-from exchange_simulation.cli.results.difference import print_rows
+from exchange_simulation.cli.results.difference import all_fields_of, print_rows
 from exchange_simulation.cli.results.kind import FolderKind, ListedFolder, refuse_spark
 from exchange_simulation.cli.results.rerun import warn_of_differences
 
@@ -21,7 +21,7 @@ class PaperKind(FolderKind):
     reported_by = "exchange_simulation.papers.reporting:report_paper"
     remarks = "caveats"
     fields = ("paper", "quick", "repeats")
-    parts = dict.fromkeys(("host", "versions"))
+    parts = all_fields_of("host", "versions")
     caveat = "Two papers were measured at different times, so what differs may be the machine's."
 
     def row_of(self, folder: Path, record: Record) -> ListedFolder:

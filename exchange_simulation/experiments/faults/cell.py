@@ -14,7 +14,7 @@ from exchange_simulation.experiments.faults.fate import FaultWindow, answered_sa
 from exchange_simulation.experiments.faults.hosts import ClockAhead
 from exchange_simulation.experiments.faults.injection import Fault, Target
 from exchange_simulation.experiments.faults.load import FaultLoad
-from exchange_simulation.experiments.faults.run import FaultRun, first_reason, record_of
+from exchange_simulation.experiments.faults.run import FaultRun, reason_of_end, record_of
 from exchange_simulation.launching.lineup import READY_S
 from transports.declaration import RunningBroker
 
@@ -80,7 +80,7 @@ def measured_cell(
     try:
         start_ns = _start_of(run, run_folder, load)
         if start_ns is None:
-            reason = first_reason(record_of(run, run_folder).content, run)
+            reason = reason_of_end(record_of(run, run_folder).content, run)
             return {**entry, "skipped": f"the run did not start: {reason}"}
         ahead_ns = clock_ahead()
         target = Target(run.launcher, broker.server)
@@ -206,7 +206,7 @@ def _outcome(run: FaultRun, folder: Path, load: FaultLoad, window: FaultWindow, 
         "hangs": hangs,
         "record_from": found_record.origin,
         "status": record["status"] if record else None,
-        "said": "the run hung, and was killed" if hangs else first_reason(record, run),
+        "said": "the run hung, and was killed" if hangs else reason_of_end(record, run),
         "orders": counts(record, folder, samples, window, load.rate_per_s),
         **service(samples, window),
         "fault_s": [round((moment_ns - window.run_start_ns) / 1e9, 3) for moment_ns in moments_ns],

@@ -85,8 +85,8 @@ def record_of(run: FaultRun, folder: Path) -> FoundRecord:
     return FoundRecord(None, None)
 
 
-def first_reason(record: dict[str, Any] | None, run: FaultRun) -> str:
-    """Return the run's first sentence about what happened, from its record, or without a record from its output."""
+def reason_of_end(record: dict[str, Any] | None, run: FaultRun) -> str:
+    """Return the first reason in the run's record for its end; without a record, the last line of the run's stderr."""
     if record is None:
         lines = [line for line in run.err.splitlines() if line.strip()]
         return lines[-1] if lines else "nothing"

@@ -28,7 +28,7 @@ STRIP_WIDTH = 25
 KEY = "--*-- the arms differ; --o-- cannot tell; | marks 1. Repeats: how many lie on the ratio's side of 1."
 CPU_BEYOND = "More than: the difference in each repeat, in which the exchange's own work cancels."
 CLOCKS = "Times are from due; at rate max no order has a due time, so they are from handing over."
-COMPLETION = {"mean": "due_mean_us", "p50": "due_p50_us", "p99": "due_p99_us", "max": "due_max_us"}
+NAGLE_COMPLETION = {"mean": "due_mean_us", "p50": "due_p50_us", "p99": "due_p99_us", "max": "due_max_us"}
 """The metrics of the table of completion times, by their columns' titles."""
 HANDED_OVER = {"mean handed": "handed_over_mean_us"}
 """The column whose times are from handing over, as the paper's are."""
@@ -42,11 +42,11 @@ def show(record: Record) -> None:
     console = terminal()
     _show_answer(console, record)
     console.print()
-    console.print(_completion(record))
-    if any(_has_no_due_times(arm) for arm in record["arms"]):
+    console.print(_completion_table(record))
+    if _is_any_without_due_times(record):
         console.print(f"[dim]{CLOCKS}[/dim]")
     console.print()
-    console.print(_cpu(record))
+    console.print(_cpu_table(record))
     if record["verdicts"]:
         console.print(f"[dim]{CPU_BEYOND}[/dim]")
     for caveat in record["caveats"]:
@@ -60,10 +60,10 @@ def show_nagle(record: Record) -> None:
     console.print("\n[bold]completion time from due, us[/bold]")
     is_comparable = has_nagle_at_broker_alone(record)
     if is_comparable:
-        console.print(_nagle_table(record, COMPLETION | HANDED_OVER))
+        console.print(_nagle_table(record, NAGLE_COMPLETION | HANDED_OVER))
         console.print(f"[dim]{FIGURES_8_IN_WORDS}[/dim]")
     else:
-        console.print(_nagle_table(record, COMPLETION))
+        console.print(_nagle_table(record, NAGLE_COMPLETION))
         console.print(f"[dim]{NOT_COMPARABLE}[/dim]")
     console.print("\n[bold]packets between gateway and engine, or to and from the broker (table 1)[/bold]")
     packets = _nagle_table(record, PACKETS)
@@ -116,10 +116,9 @@ def _ratios(plot: RatioPlot, marks: list[Mark]) -> FoldingTable:
     return table
 
 
-def _completion(record: Record) -> FoldingTable:
+def _completion_table(record: Record) -> FoldingTable:
     """Return the medians over repeats, with the middle half of the repeats in brackets."""
-    is_any_without_due_times = any(_has_no_due_times(arm) for arm in record["arms"])
-    titles = ["p50 us" if is_any_without_due_times else "p50 us from due", "p99 us", "achieved/s"]
+    titles = ["p50 us" if _is_any_without_due_times(record) else "p50 us from due", "p99 us", "achieved/s"]
     is_any_saturated = any(arm["saturated"] for arm in record["arms"])
     if is_any_saturated:
         titles.append("saturated")
@@ -134,20 +133,24 @@ def _completion(record: Record) -> FoldingTable:
     return table
 
 
+def _is_any_without_due_times(record: Record) -> bool:
+    return any(_has_no_due_times(arm) for arm in record["arms"])
+
+
 def _has_no_due_times(arm: Record) -> bool:
     return "due_p50_us" not in arm["metrics"] and "handed_over_p50_us" in arm["metrics"]
 
 
-def _cpu(record: Record) -> FoldingTable:
+def _cpu_table(record: Record) -> FoldingTable:
     """Return the CPU seconds for a million orders: in all, beyond the first arm of the block, and by component."""
     components = [name for name in COMPONENTS if any(cpu_metric(name) in arm["metrics"] for arm in record["arms"])]
     is_compared = bool(record["verdicts"])
-    in_all = "CPU s per million"
-    titles = [in_all]
+    total_title = "CPU s per million"
+    titles = [total_title]
     if is_compared:
         titles.append(f"more than {record['contenders'][0]}")
     table = plain_table(
-        key_column("orders/s", from_right=True), key_column(), *titles, *components, title_of_later_blocks=in_all
+        key_column("orders/s", from_right=True), key_column(), *titles, *components, title_of_later_blocks=total_title
     )
     for arm in record["arms"]:
         figures = [with_middle_half(arm["metrics"].get("cpu_s_per_million"))]
@@ -171,7 +174,7 @@ def _nagle_table(record: Record, metrics: Mapping[str, str]) -> FoldingTable:
 
 def _figure(arm: Record, metric: str) -> str:
     in_words = with_middle_half if metric in WITH_MIDDLE_HALF else median_text
-    if metric not in COMPLETION.values():
+    if metric not in NAGLE_COMPLETION.values():
         return in_words(arm["metrics"].get(metric))
     figure = metric.removeprefix("due_").removesuffix("_us")
     return completion(arm, "due", figure, in_words)

@@ -132,7 +132,7 @@ def test_settings_are_written_as_erlang_terms() -> None:
     settings = NodeSettings(
         nodelay=False, send_buffer_bytes=4096, receive_buffer_bytes=8192, memory_mark=1e9, extra={"heartbeat": "0"}
     )
-    terms = settings.terms("127.0.0.1", 7000, "exchange", "secret")
+    terms = settings.config_text("127.0.0.1", 7000, "exchange", "secret")
     for term in (
         '{tcp_listeners, [{"127.0.0.1", 7000}]}',
         "{nodelay, false}, {sndbuf, 4096}, {recbuf, 8192}",
@@ -141,4 +141,4 @@ def test_settings_are_written_as_erlang_terms() -> None:
         '{default_pass, <<"secret">>}',
     ):
         assert term in terms
-    assert "{vm_memory_high_watermark, 0.4" in NodeSettings().terms("127.0.0.1", 1, "u", "p")
+    assert "{vm_memory_high_watermark, 0.4" in NodeSettings().config_text("127.0.0.1", 1, "u", "p")

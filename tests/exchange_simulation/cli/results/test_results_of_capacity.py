@@ -66,17 +66,17 @@ def test_two_capacities_are_compared_after_their_differing_conditions(tmp_path: 
 def test_a_capacity_that_was_not_found_is_compared_with_one_that_was(tmp_path: Path) -> None:
     put_capacity(tmp_path, "first")
     put_capacity(tmp_path, "second", None)
-    assert "no edge" in results(tmp_path, "diff", "first", "second").output
+    assert "no capacity found" in results(tmp_path, "diff", "first", "second").output
 
 
 def test_a_capacity_above_all_rates_is_compared_by_its_bound(tmp_path: Path) -> None:
-    """Once only `no edge` was printed, and the bound was lost."""
+    """Once only `no capacity found` was printed, and the bound was lost."""
     put_capacity(tmp_path, "first")
     bounds = {"kind": "above", "highest_held_orders_per_s": 16_000.0, "lowest_failed_orders_per_s": None}
     put_capacity(tmp_path, "second", None, answer=bounds)
     output = " ".join(results(tmp_path, "diff", "first", "second").output.split())
     assert "B: tcp's capacity for p99 <= 1ms is above 16,000 orders/s" in output
-    assert output.index("B: tcp's") < output.index("no edge")
+    assert output.index("B: tcp's") < output.index("no capacity found")
 
 
 @pytest.mark.parametrize(("content", "error"), [(b"{", "is no JSON"), (b'{"schema": 2}', "has schema 2")])

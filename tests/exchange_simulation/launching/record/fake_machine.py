@@ -45,7 +45,7 @@ class FakeMachine:
             self.put("proc/pressure/cpu", f"some avg10=0.00 avg60=0.00 avg300=0.00 total={pressure_us}\nfull total=9")
 
     def processes(self, by_pid: Mapping[int, Ticks]) -> None:
-        """All processes that there are, beside the kernel's own."""
+        """Make these all processes that there are, beside the kernel's own. Their start times are their pids."""
         for folder in (self.root / "proc").glob("[0-9]*"):
             (folder / "stat").unlink()
             folder.rmdir()
@@ -54,6 +54,12 @@ class FakeMachine:
             self.put(
                 f"proc/{pid}/stat", f"{pid} {name} S {parent} 0 0 0 0 0 0 0 0 0 {own} 0 {children} 0 20 0 1 0 {pid}"
             )
+
+    def start_anew(self, pid: int) -> None:
+        """Give a process another start time: its pid was used again."""
+        stat = self.root / f"proc/{pid}/stat"
+        everything_but_start, _, _ = stat.read_text().rpartition(" ")
+        stat.write_text(f"{everything_but_start} 4711\n")
 
 
 @pytest.fixture
