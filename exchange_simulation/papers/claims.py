@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log, nan
+from statistics import median
 
 from exchange.json_records import Record
 from exchange.words import counted
@@ -164,9 +165,8 @@ def _why_too_noisy(by_repeat: ByRepeat, noise: NoiseSummary) -> str:
 
 
 def _middle(by_repeat: ByRepeat) -> float:
-    """The median over too few repeats for an interval."""
-    ascending = sorted(by_repeat.values())
-    return ascending[len(ascending) // 2]
+    """The median over too few repeats for an interval, of logarithms, as every ratio here is estimated."""
+    return exp(median(log(value) for value in by_repeat.values()))
 
 
 def claim_as_dict(tested: TestedClaim) -> Record:

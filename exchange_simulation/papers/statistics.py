@@ -44,7 +44,9 @@ def smallest_ratio(figure: str, name: str, above: str, below: str) -> Read:
     """
 
     def read(record: Record) -> FigureReading:
-        rows = [*_rows(record, {name: above}), *_rows(record, {name: below})]
+        rows_above = list(_rows(record, {name: above}))
+        rows_below = list(_rows(record, {name: below}))
+        rows = [*rows_above, *rows_below]
         cells = grouped(rows, lambda row: repr({key: row["point"][key] for key in row["point"] if key != name}))
         ratios: list[ByRepeat] = []
         for pair in cells.values():
@@ -56,7 +58,7 @@ def smallest_ratio(figure: str, name: str, above: str, below: str) -> Read:
             return NOTHING
         measured_everywhere = set.intersection(*(set(ratios_of_cell) for ratios_of_cell in ratios))
         least = {repeat: min(ratios_of_cell[repeat] for ratios_of_cell in ratios) for repeat in measured_everywhere}
-        return FigureReading(least, _noise(record, rows))
+        return FigureReading(least, [*_noise(record, rows_below), *_noise(record, rows_above)])
 
     return read
 

@@ -80,6 +80,14 @@ def test_too_few_repeats_cannot_be_told(repeats: int, words: str) -> None:
     assert tested.why == f"{words}, and a verdict needs 6"
 
 
+def test_two_repeats_have_the_value_between_them() -> None:
+    claim = Claim("", "", Statistic("", lambda _records: FigureReading({1: 1.0, 2: 9.0})), at_most=1.0)
+
+    (tested,) = judge_claims([claim], {})
+
+    assert tested.ratio == pytest.approx(3.0)
+
+
 def test_a_part_that_is_missing_cannot_be_told() -> None:
     paper = PAPERS["amqp"]
 

@@ -121,6 +121,27 @@ def test_the_smallest_ratio_is_that_of_the_cells_where_two_ways_are_closest() ->
     assert smallest_ratio("rate", "match", "indexed", "scan")(record).values == {1: 2.0}
 
 
+def test_the_smallest_ratio_is_too_noisy_if_one_of_its_sides_is() -> None:
+    rows = []
+    for match, share in (("indexed", 0.0), ("scan", 0.4)):
+        repeats = [
+            {
+                "repeat": repeat,
+                "status": "complete",
+                "noise": {"share_of_all_cpus": share, "window_s": 0.0},
+                "figures": {"rate": 1.0},
+            }
+            for repeat in range(1, 7)
+        ]
+        rows.append({"transport": "amqp", "point": {"match": match, "clients": 1}, "repeats": repeats})
+    record = {"settings": {"repeats": 6}, "redo_noisy": True, "rows": rows}
+
+    noisiest = smallest_ratio("rate", "match", "indexed", "scan")(record).noisiest
+
+    assert noisiest is not None
+    assert (noisiest.noisy, noisiest.measurements) == (6, 6)
+
+
 def test_the_busiest_component_is_looked_for_at_all_rates() -> None:
     arms = [
         {
