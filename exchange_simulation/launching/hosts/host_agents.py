@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 import click
 
 from exchange.words import printable
-from exchange_simulation.launching.errors import UserError, last_line, reading, writing
+from exchange_simulation.launching.errors import UserError, reading, telling_lines, writing
 from exchange_simulation.launching.files import record_file
 from exchange_simulation.launching.hosts.clock_offset import ClockOffset, OffsetReading, narrowest
 from exchange_simulation.launching.hosts.host_process import HostProcess
@@ -224,7 +224,13 @@ def _version_of(host: Host, process_group: int) -> Iterator[subprocess.Popen[str
     command = host.command("--version")
     try:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, process_group=process_group
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=pipe,
+            stderr=pipe,
+            text=True,
+            errors="backslashreplace",
+            process_group=process_group,
         )
     except OSError as error:
         raise UserError(f"the host {host.name} cannot be reached: {command[0]}: {error.strerror}") from error
@@ -243,7 +249,7 @@ def _check_version(host: Host, process: subprocess.Popen[str], version: str, unt
     except subprocess.TimeoutExpired as error:
         raise UserError(f"the host {host.name} did not tell its version within {START_S:g} s") from error
     if process.returncode:
-        last_words = printable(last_line(err, last_line(out)))
+        last_words = telling_lines(err, otherwise=telling_lines(out))
         raise UserError(
             f"the host {host.name} cannot be reached, or has no exchange: `exchange --version` there ended with exit "
             f"code {process.returncode}: {last_words}"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from exchange.words import printable
-from exchange_simulation.launching.errors import last_line
+from exchange_simulation.launching.errors import telling_lines
 from exchange_simulation.launching.hosts.hosts_file import Host
 from exchange_simulation.launching.hosts.lines import LineReader
 from exchange_simulation.launching.process_group import end
@@ -47,9 +47,9 @@ class HostProcess:
         end(self._process, END_S)
 
     def _last_words(self, error: Exception) -> str:
-        """Return the error, and the last line that the prefix or the process printed to stderr, if there is one."""
-        line = last_line(self._log.read_text(errors="replace"), otherwise="")
-        return printable(f"{error}; it said last: {line}" if line else str(error))
+        """Return the error, and the telling lines that the prefix or the process printed to stderr, if any."""
+        lines = telling_lines(self._log.read_text(errors="backslashreplace"), otherwise="")
+        return printable(f"{error}; it said: {lines}" if lines else str(error))
 
 
 def host_record(

@@ -36,6 +36,27 @@ def test_a_host_that_cannot_take_part_does_not_hide_the_others(tmp_path: Path) -
     assert (reporter["problems"], reporter["clock_bound_us"]) == ([], 0)
 
 
+DOCKER_S_WORDS = (
+    "docker: Error: permission denied on \\033[31m/var/run\\377\\n\\nRun 'docker exec --help' for more information"
+)
+
+
+def test_a_host_s_command_that_fails_is_quoted_whole_and_escaped(tmp_path: Path) -> None:
+    """Regression: only docker's last line was quoted, which names its --help alone."""
+    docker = tmp_path / "docker"
+    docker.write_text(f"""#!/bin/sh\nprintf "{DOCKER_S_WORDS}\\n" >&2\nexit 125\n""")
+    docker.chmod(0o755)
+    path = tmp_path / "hosts.toml"
+    path.write_text(table("engine", f"{docker} exec c3", "127.0.0.1") + HERE)
+    finished = exchange("hosts", "check", path, "--json")
+    assert finished.code == 1
+    engine, _reporter = finished.record["hosts"]
+    assert engine["problems"][0].endswith(
+        "`exchange --version` there ended with exit code 125: docker: Error: permission denied on \\x1b[31m/var/run"
+        "\\xff | Run 'docker exec --help' for more information"
+    )
+
+
 def test_python_runs_over_hosts_too(namespaces: WriteHosts, tmp_path: Path) -> None:
     outcome = run(
         hosts=str(namespaces("veth")), insecure=True, rate=1000, orders=300, results=tmp_path / "r", page=False
