@@ -432,6 +432,22 @@ class Benchmark(MeasuredOutcome):
                 rows.append({"benchmark": part["benchmark"], **cell} if "parts" in self.record else cell)
         return rows
 
+    def steps(self) -> list[Row]:
+        """Return a flat row for each step of each cell whose load changes over time; none for cells of one rate.
+
+        `step` is the number of the step in its load, from 1; `rate` is the step as a user types it, as 1000@2s.
+        """
+        rows = []
+        for part in self.record.get("parts", [self.record]):
+            for row in part["rows"]:
+                cell = {"transport": row["transport"], **row["point"]}
+                for number, step in enumerate(row.get("steps", ()), start=1):
+                    row_of_step = {**cell, "step": number, "rate": step["step"], **flat(step["figures"])}
+                    rows.append(
+                        {"benchmark": part["benchmark"], **row_of_step} if "parts" in self.record else row_of_step
+                    )
+        return rows
+
     def __str__(self) -> str:
         cells = counted(len(self.rows()), "cells")
         return f"{self.record['benchmark']}, {self.status}: {self.record['about']}; {cells}"

@@ -422,12 +422,16 @@ def _without_common_values(rows: Rows) -> Rows:
 
 
 def rows_of_steps(rows: Rows) -> Rows:
-    """A row for each step of each row whose load changes over time; none for rows of one rate."""
+    """A row for each step of each row whose load changes over time; none for rows of one rate.
+
+    Steps are numbered from 1, since a load may have the same step twice, as 1000@2s,8000@2s,1000@2s.
+    """
     steps: list[dict[str, Any]] = []
     for row in _without_common_values(rows):
         point = {name: value for name, value in row["point"].items() if name != RATE}
-        for step in row.get("steps", ()):
-            steps.append({"transport": row["transport"], "point": {**point, "step": step["step"]}, **step})
+        for number, step in enumerate(row.get("steps", ()), start=1):
+            point_of_step = {**point, "step": number, "rate": step["step"]}
+            steps.append({"transport": row["transport"], "point": point_of_step, "figures": step["figures"]})
     return steps
 
 

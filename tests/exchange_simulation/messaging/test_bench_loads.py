@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ from exchange_simulation.messaging.flow import ConsumeShared, Lags
 from exchange_simulation.messaging.message_load import MessageLoad
 from exchange_simulation.messaging.requests import Ask
 from exchange_simulation.messaging.roles import RoleResult
+from exchange_simulation.stored_outcomes import open
 from tests.exchange_command import exchange_in_process
 from tests.exchange_simulation.messaging.bench_commands import benches
 from transports.frames import FrameBatch, Longs
@@ -76,15 +78,22 @@ def test_every_benchmark_with_a_rate_takes_a_load_over_time(command: str, measur
     assert "2000@0.2s" in outcome["out"]
 
 
-def test_a_page_has_the_figures_of_each_step(tmp_path: Path) -> None:
-    words = ("--transport", "memory", "--sizes", 24, "--rate", "500@200ms,1000@200ms", "--repeats", 2)
-    finished = exchange_in_process("bench", "de-spsc", *words, "--results", tmp_path, "--name", "page", "--json")
+def test_page_terminal_and_python_number_the_steps_since_two_may_have_the_same_text(tmp_path: Path) -> None:
+    words = ("--transport", "memory", "--sizes", 24, "--rate", "500@200ms,1000@200ms,500@200ms", "--repeats", 2)
+    finished = exchange_in_process("bench", "de-spsc", *words, "--results", tmp_path, "--name", "loads", "--json")
     assert finished.code == 0, finished.err
-    page = (tmp_path / "page" / "bench.html").read_text()
-    assert "de-spsc: each step of the load" in page
-    assert "<td>1000@0.2s</td>" in page
     (row,) = finished.record["rows"]
     assert row["steps"][0]["figures"]["due_p50_us"]["n"] == 2
+    page = (tmp_path / "loads" / "bench.html").read_text()
+    assert "de-spsc: each step of the load" in page
+    shown = exchange_in_process("results", "show", "loads", "--results", tmp_path).out
+    steps = open(tmp_path / "loads").steps()
+    for number, rate in enumerate(("500@0.2s", "1000@0.2s", "500@0.2s"), start=1):
+        assert f"<td>{number}</td><td>{rate}</td>" in page
+        assert re.search(rf" {number} +{rate} ", shown)
+        assert (steps[number - 1]["step"], steps[number - 1]["rate"]) == (number, rate)
+    assert steps[1]["offered_per_s.median"] == 1000
+    assert steps[1]["transport"] == "memory"
 
 
 class SlowSession:
