@@ -5,7 +5,7 @@ docs/run-record.md has all fields. A value that was not measured is absent, or n
 
 from __future__ import annotations
 
-from typing import Any, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from exchange.json_records import DAMAGED, Record, UnusableRecord, decode
 from exchange.words import printable
@@ -197,6 +197,23 @@ class ComparisonRecord(TypedDict):
     verdicts: list[VerdictRecord]
     arms: list[JudgedArmRecord]
     conditions: Record
+
+
+class GateCheckRecord(TypedDict):
+    """A condition of a gate, and its outcome."""
+
+    condition: str
+    name: str
+    outcome: Literal["held", "missed", "undecided"]
+    words: str
+
+
+class GateRecord(TypedDict):
+    """gate.json: the outcomes of the conditions that were set for a run or a comparison."""
+
+    schema: int
+    checks: list[GateCheckRecord]
+    baseline_notes: list[str]
 
 
 class RecordHead(TypedDict):

@@ -1,9 +1,7 @@
-"""Options of commands whose figures can fail a pipeline, and how the outcomes are shown and written."""
+"""Options of commands whose figures can fail a pipeline."""
 
 from __future__ import annotations
 
-import sys
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from exchange.words import printable
 from exchange_simulation.launching.option_types import Percent
 from exchange_simulation.launching.options import together
 
 if TYPE_CHECKING:
     from exchange_simulation.experiments.trials.plan import TrialPlan
-    from exchange_simulation.gates.checks import GateReport
     from exchange_simulation.gates.comparison_gate import ComparisonGate
+    from exchange_simulation.gates.gate_report import GateReport
 
 FILE_OPTIONS = {"junit", "markdown"}
 COMPARISON_OPTIONS = FILE_OPTIONS | {"fail_if", "against", "fail_if_slower"}
@@ -93,25 +90,6 @@ class GateFiles:
             write_markdown(self.markdown, report)
 
 
-def show_gate(report: GateReport, *, to_stderr: bool) -> None:
-    """Print a line for each check, then one for each condition of which no check is decided."""
-    for check in report.checks:
-        _print_sentence(check.sentence, to_stderr=to_stderr)
-    for note in report.notes_on_undecided:
-        _print_sentence(note, to_stderr=to_stderr)
-
-
-def _print_sentence(sentence: str, *, to_stderr: bool) -> None:
-    """Print a sentence: wrapped between words in a terminal, on one line in a pipe, where programs search for it."""
-    text = printable(sentence)
-    stream = sys.stderr if to_stderr else sys.stdout
-    if stream.isatty():
-        from exchange_simulation.reports.tables import columns
-
-        text = textwrap.fill(text, columns(), break_long_words=False, break_on_hyphens=False)
-    click.echo(text, err=to_stderr)
-
-
 @dataclass(frozen=True)
 class TypedGate:
     """The options of a comparison's gate, as the user typed them."""
@@ -159,11 +137,15 @@ class TypedGate:
         return gate
 
     def judged(self, gate: ComparisonGate, folder: Path, record: dict[str, Any], *, to_stderr: bool) -> GateReport:
-        """Judge a trial's record, print the outcomes and write the files."""
+        """Judge a trial's record, print the outcomes, and write them: into the folder, its page and the files."""
+        from exchange_simulation.reports.comparison.page import write_page
+        from exchange_simulation.reports.gate_outcomes import write_outcomes
+        from exchange_simulation.reports.gate_sentences import show_gate
+
         report = gate.report(str(folder), record)
         show_gate(report, to_stderr=to_stderr)
-        if self.against is not None:
-            for note in report.notes:
-                _print_sentence(note, to_stderr=to_stderr)
+        if not report.is_empty:
+            write_outcomes(folder, report)
+            write_page(folder, record)
         self.files.write(report)
         return report

@@ -14,14 +14,14 @@ from exchange.instances import role_of
 from exchange.settings import RunSettings
 from exchange.words import printable
 from exchange_simulation.cli.command import Command
-from exchange_simulation.cli.gate_options import GateFiles, report_options, show_gate, slo_option
+from exchange_simulation.cli.gate_options import GateFiles, report_options, slo_option
 from exchange_simulation.launching.errors import UserError, left_out
 from exchange_simulation.launching.notices import prints_one_line
 from exchange_simulation.launching.options import json_option, options_of, spark_option
 from exchange_simulation.launching.typed_settings import run_settings, was_typed, without_default_rate
 
 if TYPE_CHECKING:
-    from exchange_simulation.gates.checks import GateReport
+    from exchange_simulation.gates.gate_report import GateReport
     from exchange_simulation.launching.launch.watch import OnSecond
     from exchange_simulation.launching.run import MeasuredRun
 
@@ -116,9 +116,9 @@ def _refuse_reporters_elsewhere(settings: RunSettings) -> None:
 
 
 class Gate(Protocol):
-    """Judges a run's record, in the folder of this name."""
+    """Judges a run's record, in this folder."""
 
-    def __call__(self, folder: str, record: dict[str, Any], as_json: bool) -> GateReport: ...
+    def __call__(self, folder: Path, record: dict[str, Any], as_json: bool) -> GateReport: ...
 
 
 def _gate(slo: tuple[str, ...], settings: RunSettings, files: GateFiles) -> Gate | None:
@@ -126,13 +126,16 @@ def _gate(slo: tuple[str, ...], settings: RunSettings, files: GateFiles) -> Gate
     if not slo and files == GateFiles():
         return None
     from exchange_simulation.gates.objectives import objectives_of, run_report
+    from exchange_simulation.reports.gate_outcomes import write_outcomes
+    from exchange_simulation.reports.gate_sentences import show_gate
     from exchange_simulation.reports.run.terminal import headline
 
     objectives = objectives_of(slo, settings)
 
-    def judged(folder: str, record: dict[str, Any], as_json: bool) -> GateReport:
-        report = run_report(folder, record, headline(record), objectives)
+    def judged(folder: Path, record: dict[str, Any], as_json: bool) -> GateReport:
+        report = run_report(str(folder), record, headline(record), objectives)
         show_gate(report, to_stderr=as_json)
+        write_outcomes(folder, report)
         files.write(report)
         return report
 
@@ -187,7 +190,7 @@ def run(
             _show(folder, error.measured, as_json)
             raise
         _show(folder, measured, as_json)
-        report = gate(str(folder), measured.record, as_json) if gate else None
+        report = gate(folder, measured.record, as_json) if gate else None
         if with_events:
             with left_out("events"):
                 _write_events(folder, as_json)

@@ -2,7 +2,7 @@
 
 | file | what |
 |---|---|
-| checks.py | the outcome of each condition, and the exit code of all of them |
+| gate_report.py | the outcomes with what a pull request shows beside them, and the exit code of all of them |
 | objectives.py | `--slo` of one run |
 | conditions.py | `--fail-if` of a comparison, as "p99 of amqp over 2x zeromq" |
 | condition_checks.py | what becomes of such a condition at each rate: held, missed or undecided |

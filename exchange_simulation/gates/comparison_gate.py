@@ -16,7 +16,6 @@ from exchange_simulation.gates.baselines import (
     rows_beside_twins,
     weaknesses,
 )
-from exchange_simulation.gates.checks import UNDECIDED, GateCheck, GateReport, GateTable
 from exchange_simulation.gates.condition_checks import (
     NO_COMMON_RATE,
     RatioRow,
@@ -27,12 +26,14 @@ from exchange_simulation.gates.condition_checks import (
     time_rows_of,
 )
 from exchange_simulation.gates.conditions import FigureKind, RatioCondition, TimeCondition, condition_of
+from exchange_simulation.gates.gate_report import GateReport, GateTable
 from exchange_simulation.launching.record.noise_summary import noise_of
 from exchange_simulation.repeats.judging import ALPHA, PairVerdict, judge_together
 from exchange_simulation.reports.comparison.answer import headline
 from exchange_simulation.reports.comparison.sentences import rate_and_name
 from exchange_simulation.reports.formats.estimates import median_text, with_middle_half
 from exchange_simulation.reports.formats.ratios import interval_in_words, ratio_in_words
+from exchange_simulation.reports.gate_outcomes import UNDECIDED, GateCheck
 
 NO_COMMON_ARM = "no arm of this comparison is in the baseline"
 
@@ -76,15 +77,13 @@ class ComparisonGate:
             if isinstance(condition, TimeCondition):
                 checks += [check_of_time(row, record) for row in time_rows_of(condition, record)]
         checks += self._unmeasured(checks)
-        notes = []
         noise = noise_of(record).banner("runs")
-        if noise:
-            notes.append(noise)
+        baseline_notes = []
         if isinstance(self.baseline, Baseline):
-            notes += weaknesses(self.baseline, record)
+            baseline_notes += weaknesses(self.baseline, record)
         if self.slower_by is None:
             for row, verdict in zip(baseline_rows, verdicts_of_baseline, strict=True):
-                notes.append(_beside_baseline(row, verdict))
+                baseline_notes.append(_beside_baseline(row, verdict))
         else:
             checks += _slower_checks(baseline_rows, verdicts_of_baseline, self.slower_by)
         return GateReport(
@@ -92,7 +91,8 @@ class ComparisonGate:
             folder=folder,
             headline=headline(record),
             checks=checks,
-            notes=notes,
+            baseline_notes=baseline_notes,
+            doubts=[noise] if noise else [],
             table=_table(record),
         )
 

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 
 from exchange.json_records import Record
 from exchange.percentiles import LEAST_ORDERS
-from exchange_simulation.gates.checks import HELD, MISSED, UNDECIDED, GateCheck
 from exchange_simulation.gates.conditions import COMPLETION_NAMES, FigureKind, RatioCondition, TimeCondition
 from exchange_simulation.launching.record.noise import is_noisy_share
 from exchange_simulation.launching.record.noise_summary import MOST_NOISY
 from exchange_simulation.repeats.judging import ComparedPair, ComparedSide, PairVerdict
 from exchange_simulation.reports.formats.numbers import three_digits
 from exchange_simulation.reports.formats.ratios import interval_in_words, ratio_in_words
+from exchange_simulation.reports.gate_outcomes import HELD, MISSED, UNDECIDED, GateCheck
 
 WORDING = "{larger} is {times} times {smaller}"
 TOO_NOISY_TO_SAY = "too noisy to say"

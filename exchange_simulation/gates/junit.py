@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
-from exchange_simulation.gates.checks import MISSED, UNDECIDED, GateReport
+from exchange_simulation.gates.gate_report import GateReport
 from exchange_simulation.launching.files import write_whole
+from exchange_simulation.reports.gate_outcomes import MISSED, UNDECIDED
 
 
 def write_junit(file: Path, report: GateReport) -> Path:

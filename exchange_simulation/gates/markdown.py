@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from exchange_simulation.gates.checks import HELD, MISSED, UNDECIDED, GateReport
+from exchange_simulation.gates.gate_report import GateReport
 from exchange_simulation.launching.files import write_whole
+from exchange_simulation.reports.gate_outcomes import HELD, MISSED, UNDECIDED
 
-OUTCOMES = {MISSED: "**missed**", HELD: HELD, UNDECIDED: UNDECIDED}
+WORDS_OF_OUTCOMES = {MISSED: "**missed**", HELD: HELD, UNDECIDED: UNDECIDED}
 
 
 def write_markdown(file: Path, report: GateReport) -> Path:
@@ -40,7 +41,7 @@ def _lines(report: GateReport) -> Iterator[str]:
 
 def _check_rows(report: GateReport) -> Iterator[Sequence[str]]:
     for check in report.checks:
-        yield check.name, OUTCOMES[check.outcome], check.words
+        yield check.name, WORDS_OF_OUTCOMES[check.outcome], check.words
 
 
 def _table(titles: Sequence[str], rows: Iterator[Sequence[str]] | Sequence[Sequence[str]]) -> Iterator[str]:

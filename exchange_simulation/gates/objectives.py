@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from exchange.json_records import Record
 from exchange.settings import RunSettings
 from exchange_simulation.experiments.capacity.exchange_rates import ExchangeObjective, objective_of
-from exchange_simulation.gates.checks import HELD, MISSED, GateCheck, GateReport, GateTable
+from exchange_simulation.gates.gate_report import GateReport, GateTable
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.metrics import orders_measured
 from exchange_simulation.launching.record.noise_summary import noise_of
 from exchange_simulation.reports.formats.numbers import whole_number
+from exchange_simulation.reports.gate_outcomes import HELD, MISSED, GateCheck
 
 FIGURES = {"due": "completion from due", "handed_over": "completion from handing over"}
 
@@ -51,7 +52,7 @@ def run_report(folder: str, record: Record, headline: str, objectives: Sequence[
         folder=folder,
         headline=headline,
         checks=[_check(objective, record, noise) for objective in objectives],
-        notes=[*record["reasons"], *([noise] if noise else [])],
+        doubts=[*record["reasons"], *([noise] if noise else [])],
         table=_table(record),
         seconds=record.get("duration_s"),
     )

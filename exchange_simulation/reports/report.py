@@ -15,6 +15,8 @@ from exchange_simulation.launching.files import write_whole
 from exchange_simulation.launching.interrupts import signals_deferred
 from exchange_simulation.launching.notices import prints_one_line
 from exchange_simulation.reports.exports import print_csv, print_json
+from exchange_simulation.reports.gate_outcomes import read_outcomes
+from exchange_simulation.reports.gate_sentences import show_gate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +66,7 @@ def print_report(
         print_csv(csv_rows)
     else:
         show(record)
+        show_gate(read_outcomes(folder))
     click.echo(printable(f"page: {write_page(folder, record)}"), err=options.quiet)
     if options.figures:
         click.echo(printable(f"figures: {write_figures()}"), err=options.quiet)

@@ -65,13 +65,15 @@ def list_results(results: str, transport: str | None, status: str | None, last: 
 @results_option
 @json_option
 def show(name: str, results: str, as_json: bool) -> None:
-    """Show a run or a trial as its command printed it.
+    """Show a run or a trial as its command printed it, with the outcomes of its gate.
 
     Example: exchange results show first
     """
     from exchange_simulation.cli.results.kinds import find
     from exchange_simulation.launching.files import read_own_file
     from exchange_simulation.launching.record.reading import damage_named
+    from exchange_simulation.reports.gate_outcomes import read_outcomes
+    from exchange_simulation.reports.gate_sentences import show_gate
 
     folder, kind = find(Path(results), name)
     record = kind.read(folder)
@@ -80,6 +82,7 @@ def show(name: str, results: str, as_json: bool) -> None:
         return
     with damage_named(folder):
         kind.show(folder, record)
+        show_gate(read_outcomes(folder))
 
 
 @command.command()

@@ -52,6 +52,7 @@ from exchange_simulation.reports.comparison.paper_figures import paper_figures
 from exchange_simulation.reports.comparison.table import show, show_nagle
 from exchange_simulation.reports.drawing.figures import write_figures
 from exchange_simulation.reports.exports import print_json
+from exchange_simulation.reports.gate_outcomes import remove_outcomes
 from exchange_simulation.reports.report import ReportOptions, outcome_line, print_measured, print_report
 from exchange_simulation.reports.tables import columns
 
@@ -111,6 +112,7 @@ def resumed_trial(folder: Path, announce: Announce) -> Trial:
     """Make the missing runs of the interrupted trial in `folder`. UserError if there is none."""
     plan = read_plan(folder)
     with interruption_noted(), _alone(folder):
+        remove_outcomes(folder)
         if remaining_steps(folder, plan) or (plan.next_look and results(folder, plan)["undecided"]):
             if plan.resumed is not None:
                 plan = replace(plan, resumed=plan.resumed + 1)

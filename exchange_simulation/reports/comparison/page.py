@@ -32,6 +32,7 @@ from exchange_simulation.reports.drawing.figures import drawings
 from exchange_simulation.reports.drawing.templates import templates
 from exchange_simulation.reports.formats.estimates import median_text, middle_half
 from exchange_simulation.reports.formats.numbers import number_text
+from exchange_simulation.reports.gate_outcomes import GateOutcomes, read_outcomes
 from exchange_simulation.reports.report import write_html
 
 TEMPLATES = templates(Path(__file__).parent, rounded=median_text, middle_half=middle_half, number=number_text)
@@ -52,8 +53,8 @@ RESOURCES = {
 SHAPE_ONLY = "Other hardware: set it beside ours for its shape only."
 
 
-def page_html(record: Record) -> str:
-    """Return the page. Equal records give equal pages."""
+def page_html(record: Record, outcomes: GateOutcomes | None = None) -> str:
+    """Return the page, with the outcomes of a gate if there was one. Equal records and outcomes give equal pages."""
     is_comparable = has_nagle_at_broker_alone(record)
     return TEMPLATES.get_template("comparison.html").render(
         record=record,
@@ -63,6 +64,7 @@ def page_html(record: Record) -> str:
         headline=headline(record),
         noise=noise_of(record).banner("runs"),
         answers=other_answers(record),
+        gate=outcomes or GateOutcomes(),
         plot=ratio_plot(record),
         drawings=drawings(trial_figures(record)),
         completion=COMPLETION,
@@ -83,7 +85,7 @@ def page_html(record: Record) -> str:
 
 def write_page(folder: Path, record: Record) -> Path:
     """Write a record's page into its folder, and return the page's path."""
-    return write_html(folder / "comparison.html", page_html(record))
+    return write_html(folder / "comparison.html", page_html(record, read_outcomes(folder)))
 
 
 def _measured_columns(record: Record, columns: dict[str, str]) -> dict[str, str]:

@@ -13,6 +13,7 @@ from exchange_simulation.launching.files import write_whole
 from exchange_simulation.launching.interrupts import signals_deferred
 from exchange_simulation.reports.drawing.figures import write_figures
 from exchange_simulation.reports.drawing.templates import templates
+from exchange_simulation.reports.gate_sentences import show_gate
 from exchange_simulation.reports.run.figures import run_drawings, run_figures
 from exchange_simulation.reports.run.minutes import minutes_table, show_minutes
 from exchange_simulation.reports.run.run_folder import RunFolder, read_run_folder
@@ -41,6 +42,7 @@ def page_html(folder: RunFolder) -> str:
     """Return the page. Equal folders give equal pages, to the byte."""
     return TEMPLATES.get_template("page.html").render(
         page_words(folder.run),
+        gate=folder.gate,
         drawings=run_drawings(folder),
         seconds=seconds_table(folder),
         minutes=minutes_table(folder),
@@ -60,6 +62,7 @@ def report_run(folder: Path, options: ReportOptions) -> int:
     if not options.quiet:
         show_seconds(content)
         show_minutes(content)
+        show_gate(content.gate)
     for title, path in _write_files(folder, content, options).items():
         click.echo(printable(f"{title}: {path}"), err=options.quiet)
     if not has_record or not options.with_spark:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.record.reading import Spool, read_spool, record_for_report
 from exchange_simulation.reports.drawing.colours import BLUE, transport_colour
 from exchange_simulation.reports.formats.numbers import is_number
+from exchange_simulation.reports.gate_outcomes import GateOutcomes, read_outcomes
 
 if TYPE_CHECKING:
     from exchange_simulation.reports.drawing.chart import Floats
@@ -36,6 +37,8 @@ class RunFolder:
 
     run: Record
     spool: Spool
+    gate: GateOutcomes = field(default_factory=GateOutcomes)
+    """The outcomes of the run's bounds; empty if it had none."""
 
 
 def read_run_folder(folder: Path, spool: Spool | None = None) -> RunFolder:
@@ -47,7 +50,7 @@ def read_run_folder(folder: Path, spool: Spool | None = None) -> RunFolder:
     if not record_file.exists() and not (folder / "spool").is_dir():
         raise UserError(f"{folder} is not a run's folder: it has neither run.json nor a spool")
     run = record_for_report(record_file, RunRecord) if record_file.exists() else UNRECORDED_RUN
-    return RunFolder(run, read_spool(folder) if spool is None else spool)
+    return RunFolder(run, read_spool(folder) if spool is None else spool, read_outcomes(folder))
 
 
 def is_scheduled(run: Record) -> bool:

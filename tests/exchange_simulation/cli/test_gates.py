@@ -16,7 +16,7 @@ from exchange_simulation.experiments.trials.checkouts import Checkout, with_twin
 from exchange_simulation.experiments.trials.plan import TrialPlan, plan_as_dict
 from exchange_simulation.experiments.trials.results import results as results_of_trial
 from exchange_simulation.experiments.trials.study import NAGLE
-from exchange_simulation.gates.checks import GATE_MISSED
+from exchange_simulation.gates.gate_report import GATE_MISSED
 from exchange_simulation.launching.files import json_bytes
 from tests.exchange_simulation.cli.results.kept_folders import put_run, put_trial
 from tests.exchange_simulation.experiments.trials.sample_trials import put_all

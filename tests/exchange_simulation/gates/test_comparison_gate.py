@@ -10,10 +10,11 @@ import pytest
 from exchange_simulation.experiments.trials.plan import TrialPlan
 from exchange_simulation.experiments.trials.results import results
 from exchange_simulation.gates.baselines import Baseline
-from exchange_simulation.gates.checks import GATE_MISSED, GateCheck
 from exchange_simulation.gates.comparison_gate import ComparisonGate
 from exchange_simulation.gates.conditions import RatioCondition, condition_of
+from exchange_simulation.gates.gate_report import GATE_MISSED
 from exchange_simulation.launching.errors import UserError
+from exchange_simulation.reports.gate_outcomes import GateCheck
 from tests.exchange_simulation.experiments.trials.sample_trials import plan, put, put_all
 
 STEADY = [100.0, 101.0, 99.0, 102.0, 98.0, 100.0, 101.0, 99.0, 100.0, 100.0]

@@ -8,10 +8,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from exchange_simulation.cli.gate_options import show_gate
-from exchange_simulation.gates.checks import GateCheck, GateReport, GateTable
+from exchange_simulation.gates.gate_report import GateReport, GateTable
 from exchange_simulation.gates.junit import write_junit
 from exchange_simulation.gates.markdown import markdown_of
+from exchange_simulation.reports.gate_outcomes import GateCheck
+from exchange_simulation.reports.gate_sentences import show_gate
 
 REPORT = GateReport(
     command="compare",
@@ -34,7 +35,7 @@ REPORT = GateReport(
             words="too noisy to say",
         ),
     ],
-    notes=["the machine: others took 20% of all processors"],
+    doubts=["the machine: others took 20% of all processors"],
     table=GateTable(titles=("orders/s", "p50 us"), rows=[["1,000", "120"]]),
     seconds=2.5,
 )
@@ -87,7 +88,7 @@ def test_a_long_sentence_is_wrapped_between_words_in_a_terminal_alone(
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal)
     check = GateCheck(condition="p50", name="p50 of tcp over 2x zeromq", outcome="undecided", words=LONG)
-    show_gate(replace(REPORT, checks=[check], notes=[]), to_stderr=False)
+    show_gate(replace(REPORT, checks=[check], doubts=[]), to_stderr=False)
     shown = capsys.readouterr().out.splitlines()[:lines]
     assert all(len(line) <= 60 for line in shown) == is_terminal
     assert " ".join(shown) == check.sentence

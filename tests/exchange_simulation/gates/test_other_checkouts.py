@@ -17,9 +17,9 @@ from exchange_simulation.cli.main import main
 from exchange_simulation.experiments.trials.checkouts import HERE, Checkout, with_twins
 from exchange_simulation.experiments.trials.plan import TrialPlan, read_plan, write_plan
 from exchange_simulation.experiments.trials.results import results
-from exchange_simulation.gates.checks import GateCheck
 from exchange_simulation.gates.comparison_gate import ComparisonGate
 from exchange_simulation.launching.errors import UserError
+from exchange_simulation.reports.gate_outcomes import GateCheck
 from tests.broker import is_gone
 from tests.exchange_command import command
 from tests.exchange_simulation.experiments.trials.sample_trials import arms, put_all
