@@ -70,8 +70,8 @@ class CommandCase:
     """True if the command reads Spark's tables of that run, DIR/results/tables."""
 
 
-def measuring(words: str, record: str, page: str) -> CommandCase:
-    return CommandCase((*words.split(), "--results", "DIR/results"), record, page)
+def measuring(words: str, record: str, page: str, *last_words: str) -> CommandCase:
+    return CommandCase((*words.split(), *last_words, "--results", "DIR/results"), record, page)
 
 
 HOSTS = f"""
@@ -89,6 +89,7 @@ exchange = "{Path(sys.executable).with_name("exchange")}"
 address = "127.0.0.1"
 """
 """The hosts of a run: gateway and engine, each behind a command that reaches this machine."""
+GATE = "p50 of tcp over 1000x zeromq"
 TRIAL = "--repeats 2 --seconds 0.3 --no-spark --keep-noisy"
 CASES = {
     "run": measuring("run --rate 1000 --duration 1", "run.json", "report.html"),
@@ -105,6 +106,9 @@ CASES = {
         "comparison.html",
     ),
     "compare": measuring(f"compare --transports tcp,zeromq --rates 500 {TRIAL}", "comparison.json", "comparison.html"),
+    "compare-gate": measuring(
+        f"compare --transports tcp,zeromq --rates 500 {TRIAL} --fail-if", "comparison.json", "comparison.html", GATE
+    ),
     "nagle": measuring(f"nagle --transports tcp --rates 500 {TRIAL}", "comparison.json", "comparison.html"),
     "capacity": measuring(
         "capacity --transport zeromq --seconds 0.6 --longest 0.6 --probes 4 --pause 0 --keep-noisy",
