@@ -103,7 +103,9 @@ PARTS = (
         name="network-alone",
         benchmark="throughput",
         items=(
-            PaperItem("4.2", "bandwidth of the network alone", "one way; the paper's hosts sent and received at once"),
+            PaperItem(
+                "section 4.2", "bandwidth of the network alone", "one way; the paper's hosts sent and received at once"
+            ),
             PaperItem(
                 "figure 3d",
                 "message rate of MPI over IPoIB and RDMA",
@@ -144,7 +146,7 @@ PARTS = (
         benchmark="de-mpmc",
         items=(
             PaperItem(
-                "7",
+                "section 7",
                 "a distributed broker in place of one",
                 "a wish of the paper: private brokers that share nothing, each with its part of the pairs",
             ),
@@ -188,7 +190,9 @@ PARTS = (
         name="exchange",
         items=(
             PaperItem(
-                "5.2", "weighted average size of the exchange's messages", "of orders and answers, without samples"
+                "section 5.2",
+                "weighted average size of the exchange's messages",
+                "of orders and answers, without samples",
             ),
             _by_network(
                 "figure 8a",
@@ -223,7 +227,7 @@ PARTS = (
         name="beyond-8000",
         items=(
             PaperItem(
-                "5.2, beyond 8,000",
+                "section 5.2, beyond 8,000",
                 "the rate beyond which the exchange fails",
                 "a failed run lost messages or did not keep its rate; the paper's did not record a full set of figures",
                 quick="probes of half a second",
@@ -239,8 +243,8 @@ PARTS = (
         name="over-zeromq",
         items=(
             PaperItem(
-                "6",
-                "the exchange over ZeroMQ",
+                "section 6",
+                "the exchange over ZeroMQ, beside AMQP",
                 "the paper cites figures of ZeroMQ's own measurement, on other hosts and other networks",
             ),
         ),

@@ -42,7 +42,7 @@ PARTS = (
                 quick="6 clients and 2 queues, so the report's values do not stand beside ours",
             ),
             PaperItem(
-                "5.2, OPRA",
+                "section 5.2, OPRA",
                 "16 messages in a frame of 256 bytes",
                 "frames are numbered and checked, not what is in them",
             ),
@@ -60,7 +60,7 @@ PARTS = (
         benchmark="perftest",
         items=(
             PaperItem(
-                "5.2, 1:4",
+                "section 5.2, 1:4",
                 "the rate with a fan-out to four subscribers",
                 "the report computes it from its rate at 1:1, and does not measure it",
                 quick="2 exchanges, so the report's values do not stand beside ours",
@@ -77,7 +77,7 @@ PARTS = (
         benchmark="perftest",
         items=(
             PaperItem(
-                "3.2, worker threads",
+                "section 3.2, worker threads",
                 "threads of the broker: one for each processor, or one alone",
                 "schedulers of RabbitMQ in place of --worker-threads; --cpus broker=0 keeps a broker on a processor",
             ),
@@ -94,7 +94,7 @@ PARTS = (
         benchmark="perftest",
         items=(
             PaperItem(
-                "5.1, figures 8, 9",
+                "section 5.1, figures 8, 9",
                 "another memory allocator",
                 "another strategy of Erlang's allocator (aobf: address order best fit) in place of another malloc",
             ),
@@ -114,7 +114,7 @@ PARTS = (
         benchmark="perftest",
         items=(
             PaperItem(
-                "2.2.3, 7",
+                "sections 2.2.3, 7",
                 "messages on disk beside messages in memory",
                 "the paper measures memory alone, and names disks as later work; both arms are confirmed here, and the "
                 "page says what the disk is",
@@ -219,18 +219,25 @@ PAPER = Paper(
             PaperItem("figures 1 to 7", "drawings of brokers, exchanges, queues and hosts"),
             "nothing is measured in them",
         ),
-        Absent(PaperItem("5.1, processors", "two generations of Xeon, beside each other"), "they take that hardware"),
         Absent(
-            PaperItem("1.2, MSI-X", "interrupts by message or by line"),
+            PaperItem("section 5.1, processors", "two generations of Xeon, beside each other"),
+            "they take that hardware",
+        ),
+        Absent(
+            PaperItem("section 1.2, MSI-X", "interrupts by message or by line"),
             "a setting of network cards; all runs on loopback",
         ),
-        Absent(PaperItem("3.2, IOAT", "acceleration in the network card and the chipset"), "it takes such a card"),
         Absent(
-            PaperItem("3.4, sockets and interfaces", "the number of sockets, traffic by interface, oprofile"),
+            PaperItem("section 3.2, IOAT", "acceleration in the network card and the chipset"), "it takes such a card"
+        ),
+        Absent(
+            PaperItem("section 3.4, sockets and interfaces", "the number of sockets, traffic by interface, oprofile"),
             "all runs on one host over loopback, where the number of sockets is twice that of connections",
         ),
         Absent(
-            PaperItem("3.2, IRQ, taskset, authentication", "interrupts and processes on chosen cores, --auth no"),
+            PaperItem(
+                "section 3.2, IRQ, taskset, authentication", "interrupts and processes on chosen cores, --auth no"
+            ),
             "interrupts are of network cards; --cpus broker=0 keeps a broker on a processor; clients log in once",
         ),
     ),

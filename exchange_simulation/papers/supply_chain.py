@@ -37,7 +37,7 @@ PARTS = (
         benchmark="supply-chain",
         items=(
             PaperItem("tables 1 to 3", "message types, parameters of sizes, groups", "--plan prints them"),
-            PaperItem("3.1a, 3.1b", "the equations of messages and traffic", "--plan prints what they give"),
+            PaperItem("equations 3.1a, 3.1b", "messages and traffic", "--plan prints what they give"),
             PaperItem(
                 "table 4",
                 "the three sizes of each message, and averages",

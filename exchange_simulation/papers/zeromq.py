@@ -311,7 +311,7 @@ PAPER = Paper(
     contents=(
         *PARTS,
         Absent(
-            PaperItem("0.1", "version 0.1 beside 0.2"),
+            PaperItem("version 0.1", "version 0.1 beside 0.2"),
             "neither builds against today's libraries; libzmq 4 stands for both",
         ),
         Absent(
