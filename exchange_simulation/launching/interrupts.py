@@ -140,6 +140,16 @@ def pause(seconds: float) -> None:
         time.sleep(seconds)
 
 
+def note_raised(error: KeyboardInterrupt) -> None:
+    """Note the signal of a KeyboardInterrupt that the handler of a library has raised, as Spark's does on Ctrl-C.
+
+    The command then has the signal's exit code.
+    """
+    interruption = _current.get()
+    if interruption is not None and not interruption.came:
+        interruption.number = error.number if isinstance(error, SignalReceived) else signal.SIGINT
+
+
 def raise_if_interrupted() -> None:
     """Raise KeyboardInterrupt if a signal came, also where an exception was raised for it and got lost."""
     interruption = _current.get()

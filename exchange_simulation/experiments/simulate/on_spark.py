@@ -15,6 +15,7 @@ import signal
 import threading
 import time
 from collections.abc import Mapping
+from types import FrameType
 
 import click
 import pyarrow as pa
@@ -39,7 +40,12 @@ from exchange_simulation.experiments.simulate.parts import (
     sorted_rows,
 )
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.interrupts import in_background, signals_handled_by
+from exchange_simulation.launching.interrupts import (
+    ENDING_SIGNALS,
+    SignalReceived,
+    in_background,
+    signals_handled_by,
+)
 from spark.dataset.folder import DatasetFolder
 from spark.dataset.opening import dataset_folder
 from spark.dataset.replacing import refuse_object_stores
@@ -144,11 +150,21 @@ def _move_into_tables(spark: SparkSession, folder: DatasetFolder, events: Wanted
 
 
 def _cancelled_by_signals() -> contextlib.AbstractContextManager[None]:
-    """Let signals call pyspark's handler, which cancels the job. Otherwise a signal takes effect at the job's end."""
-    handler = signal.getsignal(signal.SIGINT)
-    if not callable(handler):
+    """Let signals call pyspark's handler, which cancels the job. Otherwise a signal takes effect at the job's end.
+
+    pyspark's handler raises KeyboardInterrupt; the signal's number is added to it.
+    """
+    cancel_job = signal.getsignal(signal.SIGINT)
+    if not callable(cancel_job):
         return contextlib.nullcontext()
-    return signals_handled_by((signal.SIGTERM, signal.SIGHUP), handler)
+
+    def cancel(number: int, frame: FrameType | None) -> None:
+        try:
+            cancel_job(number, frame)
+        except KeyboardInterrupt as error:
+            raise SignalReceived(signal.Signals(number)) from error
+
+    return signals_handled_by(ENDING_SIGNALS, cancel)
 
 
 def _counting_parts(spark: SparkSession, on_parts: OnParts) -> contextlib.AbstractContextManager[None]:

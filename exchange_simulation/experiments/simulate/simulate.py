@@ -21,7 +21,7 @@ from exchange_simulation.experiments.simulate.parts import ROWS_FILE, Matched, M
 from exchange_simulation.experiments.simulate.simulation import Simulation
 from exchange_simulation.launching.errors import UserError, writing
 from exchange_simulation.launching.files import dated_name, local_path, new_run_folder, write_json
-from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c, signals_deferred
+from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c, note_raised, signals_deferred
 from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.record.machine import host_facts, now, versions
 from exchange_simulation.launching.setting_warnings import warn_of_prices
@@ -229,6 +229,7 @@ def _removed_on_failure(folder: Path) -> Iterator[None]:
     except BaseException as error:
         shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, KeyboardInterrupt):
+            note_raised(error)
             raise click.ClickException("interrupted: a simulation is kept as a whole, or not at all") from error
         raise
 
