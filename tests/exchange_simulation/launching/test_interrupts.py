@@ -8,9 +8,11 @@ import weakref
 import pytest
 
 from exchange_simulation.launching.interrupts import (
+    SignalReceived,
     ended_as_by_ctrl_c,
     interruptible,
     interruption_noted,
+    note_raised,
     on_signals,
     raise_if_interrupted,
     signals_deferred,
@@ -117,3 +119,14 @@ def test_a_signal_that_a_shell_ignores_stays_ignored(number: signal.Signals) -> 
             assert not interruption.came
     finally:
         signal.signal(number, before)
+
+
+def test_a_keyboard_interrupt_of_a_library_s_handler_is_noted_unless_our_handler_noted_a_signal() -> None:
+    with interruption_noted() as interruption:
+        note_raised(KeyboardInterrupt())
+        assert interruption.exit_code(0) == 130
+        note_raised(SignalReceived(signal.SIGTERM))
+        assert interruption.exit_code(0) == 130
+    with interruption_noted() as interruption:
+        note_raised(SignalReceived(signal.SIGTERM))
+        assert interruption.exit_code(0) == 143

@@ -19,7 +19,7 @@ from exchange_simulation.experiments.simulate.simulate import TITLES, _totals
 from exchange_simulation.experiments.simulate.simulation import Block, InstrumentMatcher, Simulation
 from exchange_simulation.reports.tables import terminal
 from gateway.seeds import instrument_seed
-from tests.exchange_command import exchange
+from tests.exchange_command import exchange, exchange_in_process
 from tests.exchange_simulation.experiments.simulate.sample_simulations import events, result_of, rows, simulated
 
 MARKET = ("--instruments", 7, "--orders", 30_003, "--seed", 5)
@@ -39,6 +39,21 @@ def test_tape_and_match_give_the_same_result_for_an_instrument_s_seed(tmp_path: 
     assert row["rejections"] > 0
     assert row["orders_xxh64"] == matched["checksums"]["orders"]
     assert row["answers_xxh64"] == matched["checksums"]["answers"]
+
+
+def test_a_keyboard_interrupt_of_spark_s_own_handler_ends_with_130(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Regression: pyspark's handler raises where ours would have noted the signal, and the exit code was 1."""
+
+    def interrupted(*_: object) -> Matched:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("exchange_simulation.experiments.simulate.simulate._match", interrupted)
+    finished = exchange_in_process("simulate", "--master", "none", *MARKET, "--results", tmp_path)
+    assert finished.code == 130
+    assert "Error: interrupted: a simulation is kept as a whole, or not at all" in finished.err
+    assert list(tmp_path.iterdir()) == []
 
 
 @dataclass(frozen=True)
