@@ -12,6 +12,7 @@ from exchange_simulation.cli.main import main
 from exchange_simulation.experiments.trials.plan import write_plan
 from exchange_simulation.experiments.trials.results import results as results_of_trial
 from exchange_simulation.gates.gate_report import GATE_MISSED
+from exchange_simulation.launching.files import json_bytes
 from exchange_simulation.reports.comparison.page import page_html
 from exchange_simulation.reports.gate_outcomes import FILE, GateCheck, GateOutcomes, read_outcomes
 from tests.exchange_simulation.cli.results.kept_folders import put_trial
@@ -111,7 +112,8 @@ def test_a_page_without_a_gate_says_nothing_of_one_and_a_long_gate_is_folded(tmp
 
 def test_a_damaged_gate_is_named(tmp_path: Path) -> None:
     folder = put_trial(tmp_path, "main")
-    (folder / FILE).write_text('{"schema": 1, "checks": [{"outcome": "won"}], "baseline_notes": []}')
+    check = {"condition": "p50", "name": "p50", "outcome": "won", "words": "1 us"}
+    (folder / FILE).write_bytes(json_bytes({"schema": 1, "checks": [check], "baseline_notes": []}))
     shown = exchange("results", "show", "main", "--results", tmp_path)
     assert shown.exit_code == 1
     assert f"{folder / FILE} is damaged" in shown.stderr
