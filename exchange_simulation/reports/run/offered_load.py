@@ -43,6 +43,8 @@ class LoadOfRun:
     """The rates over time of all gateways; None for other loads than steps."""
     end_s: float = math.inf
     """When a steady load ended; infinite if the settings do not say it. Answers to a backlog come later."""
+    run_end_s: float = math.inf
+    """When the run ended; infinite if its record does not say it. Its last second is as short as this says."""
 
     @classmethod
     def of_run(cls, run: Record) -> LoadOfRun:
@@ -52,16 +54,30 @@ class LoadOfRun:
         load = load_over_time(settings)
         if load is not None and mean_per_s is not None:
             load = load.scaled(mean_per_s / load.mean)
-        return cls(mean_per_s, is_steady(settings.get("arrivals", "fixed")), load, _end_of_steady_load_s(settings))
+        duration_s = run.get("duration_s")
+        return cls(
+            mean_per_s,
+            is_steady(settings.get("arrivals", "fixed")),
+            load,
+            _end_of_steady_load_s(settings),
+            run_end_s=float(duration_s) if is_number(duration_s) else math.inf,
+        )
 
     def in_second(self, second: int) -> float | None:
         """Return the rate that was offered in this second; None if it changes, and is not known by second."""
         if self.load is not None:
-            end_s = self.load.length_s
-            return self.load.amount_after(min(second + 1.0, end_s)) - self.load.amount_after(min(second, end_s))
+            return self._changing_load_in(second, self.load)
         if not self.is_steady or self.mean_per_s is None:
             return None
         return 0.0 if second >= self.end_s else self.mean_per_s
+
+    def _changing_load_in(self, second: int, load: LoadShape) -> float:
+        """Return the mean rate over a second, or over the part of it that the run lasted."""
+        second_end_s = min(second + 1.0, self.run_end_s)
+        if second_end_s <= second:
+            return 0.0
+        amount = load.amount_after(min(second_end_s, load.length_s)) - load.amount_after(min(second, load.length_s))
+        return amount / (second_end_s - second)
 
 
 def _end_of_steady_load_s(settings: Record) -> float:

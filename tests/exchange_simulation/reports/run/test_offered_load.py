@@ -43,6 +43,13 @@ def test_each_second_has_the_rate_that_it_was_offered() -> None:
     assert [offered.in_second(second) for second in range(4)] == pytest.approx([2000, 31_250, 1750, 0])
 
 
+def test_the_rate_of_a_short_last_second_is_over_its_length_as_what_was_sent_is() -> None:
+    """Regression: 1,000 orders due in the last half second were shown as 1,000/s beside 2,000/s sent."""
+    run = {"settings": settings_of("2000@2500ms"), "rates": {"offered_orders_per_s": 2000.0}, "duration_s": 2.5}
+    offered = LoadOfRun.of_run(run)
+    assert [offered.in_second(second) for second in range(4)] == pytest.approx([2000, 2000, 2000, 0])
+
+
 def test_the_gateways_of_a_run_are_offered_their_rates_together() -> None:
     run = {"settings": settings_of("1000@1s,3000@1s"), "rates": {"offered_orders_per_s": 8000.0}}
     offered = LoadOfRun.of_run(run)
