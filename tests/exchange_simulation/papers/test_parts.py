@@ -130,9 +130,10 @@ def test_a_number_of_repeats_that_a_paper_cannot_have_is_refused(repeats: str) -
     assert "Invalid value for '--repeats'" in refused.stderr
 
 
-def test_repeats_from_python_are_checked_too(tmp_path: Path) -> None:
+def test_repeats_from_python_are_checked_before_anything_is_measured(tmp_path: Path) -> None:
     with pytest.raises(BadOption, match="repeats is 0; allowed is a whole number from 1 to 1,000"):
         exchange_simulation.paper("amqp", repeats=0, results=tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_part_that_compares_two_transports_says_how_far_they_are_apart_and_what_the_disk_is() -> None:
