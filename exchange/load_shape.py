@@ -107,6 +107,11 @@ class LoadShape:
         return self.segments[-1].seconds is None
 
     @property
+    def is_steady(self) -> bool:
+        """True for one rate without an end."""
+        return self.is_open and len(self.segments) == 1
+
+    @property
     def length_s(self) -> float:
         """The length of all segments that have one."""
         return sum(segment.seconds or 0.0 for segment in self.segments)

@@ -32,6 +32,8 @@ class RunSettingsRecord(TypedDict):
     transport: NotRequired[str]
     orders_per_s: NotRequired[float | None]
     arrivals: NotRequired[str]
+    orders: NotRequired[int | None]
+    duration_s: NotRequired[float | None]
     warm_up_s: NotRequired[float | None]
     pairs: NotRequired[int]
     gateways: NotRequired[int]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
@@ -30,6 +29,7 @@ from exchange.instances import MAX_ENGINES, MAX_GATEWAYS, MAX_PAIRS, MAX_SUBSCRI
 from exchange.instruments import MAX_INSTRUMENTS, check_instruments
 from exchange.market_ids import HIGHEST_NUMBER, LEAST_OPENING_ID
 from exchange.order_mix import OrderMix, check_mix
+from exchange.scheduled_load import MAX_ORDERS, ScheduledLoad
 from exchange.workload import (
     MAX_PRICE,
     PRICE_MODELS,
@@ -61,7 +61,6 @@ SLOW_SUBSCRIBER_RULES = ("drop", "wait", "conflate")
 SYNCS = ("batch", "always", "none")
 """When an input journal is synced to the disk, as matching_engine/recovering/journal.py describes it."""
 
-MAX_ORDERS = 2**32 - 1
 MAX_RATE_PER_S = 100_000_000
 MAX_PACKING = 1_000
 LONGEST_WORK_S = 1.0
@@ -701,29 +700,31 @@ class RunSettings:
         return Arrivals.parse(self.arrivals)
 
     @property
-    def offered_orders_per_s(self) -> float | None:
-        """Offered load of each pair over the whole run; None: as fast as it goes."""
+    def scheduled_load(self) -> ScheduledLoad | None:
+        """The load that the schedule offers to each pair, or to a market; None: orders go as fast as possible."""
         if self.orders_per_s is None:
             return None
-        return self.orders_per_s * self.arriving.mean_share
+        return ScheduledLoad.of(self.arriving, self.orders_per_s, self.orders, self.duration_s)
+
+    @property
+    def offered_orders_per_s(self) -> float | None:
+        """Offered load of each pair over the whole run; None: as fast as it goes."""
+        load = self.scheduled_load
+        return None if load is None else load.mean_per_s
 
     @property
     def order_limit(self) -> int:
         """Orders after which the gateway stops, if the clock does not stop it before."""
-        limit = MAX_ORDERS if self.orders is None else self.orders
-        offered = self.offered_orders_per_s
-        if self.duration_s is not None and offered is not None:
-            orders = round(self.duration_s * offered, 6)  # 0.07 s of 100 orders/s are 7.000000000000001 orders
-            limit = min(limit, max(1, math.ceil(orders)))
-        return limit
+        load = self.scheduled_load
+        if load is not None:
+            return load.orders
+        return MAX_ORDERS if self.orders is None else self.orders
 
     @property
     def length_s(self) -> float | None:
         """The time that it takes to offer the orders; None if only the run shows this time."""
-        offered = self.offered_orders_per_s
-        if offered is None:
-            return self.duration_s
-        return self.order_limit / offered
+        load = self.scheduled_load
+        return self.duration_s if load is None else load.length_s
 
     def as_dict(self) -> dict[str, Any]:
         """The `settings` of run.json."""

@@ -115,16 +115,17 @@ class Arrivals:
         shares = [share for segment in self.shape.segments for share in (segment.first, segment.last)]
         return not self.shape.is_open and all(LEAST_SHARE <= share <= 1 for share in shares)
 
-    @property
-    def mean_share(self) -> float:
-        """Mean share of the rate over the whole run."""
-        if self.shape is not None:
-            return self.shape.mean
-        return sum(self.shares) / 2
-
     def load_at(self, orders_per_s: float) -> LoadShape | None:
         """Return the rates over time of steps, whose highest share is this rate; None for other arrivals."""
         return None if self.shape is None else self.shape.scaled(orders_per_s)
+
+    def mean_rates(self, orders_per_s: float) -> LoadShape:
+        """Return the rates over time of steps; for other arrivals their mean rate over the run, without an end."""
+        steps = self.load_at(orders_per_s)
+        if steps is not None:
+            return steps
+        mean_share = sum(self.shares) / 2
+        return LoadShape.steady(orders_per_s * mean_share)
 
 
 def is_steady(text: object) -> bool:

@@ -23,7 +23,8 @@ from exchange.messages import (
     Trade,
     records_of,
 )
-from exchange.settings import MAX_ORDERS, RunSettings
+from exchange.scheduled_load import MAX_ORDERS
+from exchange.settings import RunSettings
 from gateway.seeded_orders import SeededOrders
 from matching_engine import order_book
 from matching_engine.encoding import ANSWER_SIZES

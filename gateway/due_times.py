@@ -85,27 +85,30 @@ class Shaped:
     """A rate that changes from segment to segment, and within a ramp by the same amount every second.
 
     Order i is due when the integral of the rate is i - 1. In a segment with the rates a at its start and b after its
-    length T, x orders after its start take 2 * x / (a + sqrt(a^2 + 2 * x * (b - a) / T)).
+    length T, x orders after its start take 2 * x / (a + sqrt(a^2 + 2 * x * (b - a) / T)). After the last segment its
+    last rate goes on.
     """
 
     at_once = 1
 
     def __init__(self, period_ns: float, shape: LoadShape) -> None:
-        segments = shape.segments
-        self._first_per_ns = np.array([segment.first / period_ns for segment in segments])
+        segments = [segment for segment in shape.segments if segment.seconds is not None]
+        first_per_ns = np.array([segment.first / period_ns for segment in segments])
         last_per_ns = np.array([segment.last / period_ns for segment in segments])
         lengths_ns = np.array([(segment.seconds or 0.0) * 1e9 for segment in segments])
-        self._slope = (last_per_ns - self._first_per_ns) / lengths_ns
-        orders = (self._first_per_ns + last_per_ns) / 2 * lengths_ns
-        self._orders_before = np.concatenate(([0.0], np.cumsum(orders)[:-1]))
-        self._start_ns = np.concatenate(([0.0], np.cumsum(lengths_ns)[:-1]))
+        orders = (first_per_ns + last_per_ns) / 2 * lengths_ns
+        # The last entry of each array is the time after all segments, in which the rate is constant.
+        self._first_per_ns = np.append(first_per_ns, shape.segments[-1].last / period_ns)
+        self._slope = np.append((last_per_ns - first_per_ns) / lengths_ns, 0.0)
+        self._orders_before = np.concatenate(([0.0], np.cumsum(orders)))
+        self._start_ns = np.concatenate(([0.0], np.cumsum(lengths_ns)))
 
     def write(self, due: Longs, earlier: int) -> None:
         numbers = np.arange(earlier, earlier + len(due))
         segments = np.searchsorted(self._orders_before, numbers, side="right") - 1
         x = numbers - self._orders_before[segments]
         a = self._first_per_ns[segments]
-        under_root = np.maximum(a * a + 2 * x * self._slope[segments], 0)
+        under_root = np.maximum(a * a + 2 * x * self._slope[segments], 0)  # only rounding could bring it below 0
         due[:] = whole_ns(self._start_ns[segments] + 2 * x / (a + np.sqrt(under_root)))
 
 

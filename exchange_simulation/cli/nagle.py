@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from exchange.settings import MAX_ORDERS
+from exchange.scheduled_load import MAX_ORDERS
 from exchange_simulation.cli.command import Command
 from exchange_simulation.cli.trial_options import folder_options, make_or_resume, rate_trial_options
 from exchange_simulation.launching.option_table import NOTATIONS

@@ -60,7 +60,7 @@ class MessageLoad:
         from gateway.due_times import Periodic, Shaped
 
         period_ns = 1e9 / self.highest_per_s
-        if len(self.shape.segments) == 1 and self.shape.is_open:
+        if self.shape.is_steady:
             return Periodic(period_ns)
         return Shaped(period_ns, self.shape.in_shares())
 

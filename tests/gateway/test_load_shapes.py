@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +11,8 @@ from hypothesis import strategies as some
 
 from exchange.load_shape import LoadShape
 from exchange.settings import RunSettings
+from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.transport_settings import check_warm_up
 from exchange_simulation.launching.typed_settings import run_settings
 from gateway.due_times import Shaped, due_times_of
 from transports.frames import Longs
@@ -59,6 +63,93 @@ def test_a_spike_stands_between_two_equal_rates() -> None:
 def test_a_shorter_duration_cuts_the_shape_and_a_longer_one_goes_on_at_the_last_rate() -> None:
     assert orders_by_second(settings("1000@2s,4000@2s", duration_s=3.0)) == [1000, 1000, 4000]
     assert orders_by_second(settings("1000@1s,4000@1s", duration_s=3.0)) == [1000, 4000, 4000]
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "by_second"),
+    [
+        ("steps:0.25..1@2", [875, 1625, 2000, 2000, 2000]),
+        ("steps:1..0.25@2", [1625, 875, 500, 500, 500]),
+        ("steps:0.5@1,1@1", [1000, 2000, 2000, 2000, 2000]),
+    ],
+)
+def test_the_last_rate_goes_on_after_the_last_segment(arrivals: str, by_second: list[int]) -> None:
+    """Regression: the slope of a last ramp went on, up to rates above the highest, or down to none."""
+    orders = sum(by_second)
+    made = RunSettings(orders_per_s=2000.0, arrivals=arrivals, orders=orders)
+    assert orders_by_second(made) == pytest.approx(by_second, abs=1)
+    assert made.length_s == pytest.approx(5.0, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("load", "given", "orders", "length_s", "offered_orders_per_s"),
+    [
+        ("1000@10s,8000@10s", {"orders": 5_000}, 5_000, 5.0, 1_000),
+        ("8000@10s,1000@10s", {"orders": 40_000}, 40_000, 5.0, 8_000),
+        ("8000@2s,1000@2s", {"duration_s": 8.0}, 22_000, 8.0, 2_750),
+        ("8000@2s,1000@2s", {"duration_s": 1.0}, 8_000, 1.0, 8_000),
+        ("1000@10s,8000@10s", {"orders": 500_000}, 90_000, 20.0, 4_500),
+    ],
+)
+def test_orders_length_and_offered_rate_follow_from_the_shape(
+    load: str, given: dict[str, Any], orders: int, length_s: float, offered_orders_per_s: float
+) -> None:
+    """Regression: the mean of the whole shape was taken for the mean of a run that ends before the shape, or after."""
+    made = settings(load, **given)
+    assert made.order_limit == orders
+    assert made.length_s == pytest.approx(length_s)
+    assert made.offered_orders_per_s == pytest.approx(offered_orders_per_s)
+    assert due_times(made)[-1] / 1e9 == pytest.approx(length_s, abs=0.002)
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "duration_s", "orders"), [("0.1@10,1@10", 10.0, 8_000), ("0.1@2,1@2", 8.0, 49_600)]
+)
+def test_steps_end_after_the_duration(arrivals: str, duration_s: float, orders: int) -> None:
+    """Regression: the number of orders was that of the whole shape's mean, due in 14.5 s of 10, and in 6.2 s of 8."""
+    made = RunSettings(orders_per_s=8000.0, arrivals=f"steps:{arrivals}", orders=None, duration_s=duration_s)
+    assert made.order_limit == orders
+    assert made.length_s == pytest.approx(duration_s)
+    assert due_times(made)[-1] / 1e9 == pytest.approx(duration_s, abs=0.002)
+
+
+shapes = some.lists(
+    some.tuples(some.floats(0.001, 1.0), some.floats(0.001, 1.0), some.floats(0.01, 2.0)), min_size=1, max_size=4
+)
+
+
+@given(shapes, some.floats(100, 5_000), some.integers(1, 20_000))
+def test_each_order_is_due_when_the_load_so_far_is_the_orders_before_it(
+    segments: list[tuple[float, float, float]], orders_per_s: float, orders: int
+) -> None:
+    text = ",".join(f"{first!r}..{last!r}@{seconds!r}" for first, last, seconds in segments)
+    made = RunSettings(orders_per_s=orders_per_s, arrivals=f"steps:{text}", orders=orders)
+    load = made.scheduled_load
+    assert load is not None
+    due_s = due_times(made) / 1e9
+    for order in {0, orders // 2, orders - 1}:
+        assert due_s[order] == pytest.approx(load.rates.seconds_until(order), rel=1e-6, abs=1e-6)
+    assert due_s[-1] <= load.length_s * (1 + 1e-6)
+    assert load.mean_per_s <= orders_per_s * (1 + 1e-6)
+
+
+@given(shapes, some.floats(100, 5_000), some.floats(0.01, 10.0))
+def test_a_run_lasts_as_long_as_its_duration(
+    segments: list[tuple[float, float, float]], orders_per_s: float, duration_s: float
+) -> None:
+    text = ",".join(f"{first!r}..{last!r}@{seconds!r}" for first, last, seconds in segments)
+    made = RunSettings(orders_per_s=orders_per_s, arrivals=f"steps:{text}", orders=None, duration_s=duration_s)
+    longest_period_s = 1 / (0.001 * orders_per_s)
+    assert made.length_s is not None
+    assert duration_s * (1 - 1e-6) <= made.length_s <= duration_s + longest_period_s + 1e-6
+    assert due_times(made)[-1] / 1e9 <= duration_s * (1 + 1e-6)
+
+
+def test_a_warm_up_is_held_against_the_length_of_the_run_itself() -> None:
+    """Regression: `--rate 1000@10s,8000@10s --orders 5000` was taken for 1.1 s, and the mirrored run for 8.9 s."""
+    check_warm_up(settings("1000@10s,8000@10s", orders=5_000, warm_up_s=2.0))
+    with pytest.raises(UserError, match="--warm-up 6 leaves nothing of a run of 5 s to analyse"):
+        check_warm_up(settings("8000@10s,1000@10s", orders=40_000, warm_up_s=6.0))
 
 
 def test_arrivals_hold_the_shape_in_shares_of_the_highest_rate() -> None:

@@ -12,10 +12,10 @@ from typing import Any
 
 from exchange.json_records import Record
 from exchange.load_axis import LoadAxis
+from exchange.load_shape import LoadShape
 from exchange.percentiles import FIGURES, LEAST_ORDERS, PERCENTILES, least_orders
 from exchange.settings import RunSettings
 from exchange.words import counted
-from exchange.workload import Arrivals
 from exchange_simulation.experiments.capacity.search import SearchSettings
 from exchange_simulation.experiments.trials.observations import VALID, is_delayed
 from exchange_simulation.launching.errors import UserError
@@ -204,15 +204,17 @@ class ExchangeRates:
         UserError if --from is lower, or if the run is impossible.
         """
         self._refuse_few_orders(self.settings.orders, f"--tape {self.settings.tape}", "has")
-        needed = self._offered_orders
+        needed = self._needed_orders
         start_per_s = self.search.start_per_s
         longest_s = max(self.search.longest_s, self.search.seconds)
-        least_per_s = needed / longest_s
+        least_per_s = needed / self._shares.amount_after(longest_s)
         if start_per_s < least_per_s:
+            orders_at_start = start_per_s * self._shares.amount_after(longest_s)
+            long_enough_s = self._shares.seconds_until(needed / start_per_s)
             raise UserError(
-                f"--from is {start_per_s:,g} orders/s, at which {longest_s:g} s have {start_per_s * longest_s:,.0f} "
+                f"--from is {start_per_s:,g} orders/s, at which {longest_s:g} s have {orders_at_start:,.0f} "
                 f"orders; {self.objective.words} needs {ceil(needed):,}: take --from {ceil(least_per_s)} or more, or "
-                f"--longest {ceil(needed / start_per_s)}"
+                f"--longest {ceil(long_enough_s)}"
             )
         check_transport(self.settings)
         check_hosts(self.settings)
@@ -231,15 +233,22 @@ class ExchangeRates:
             )
 
     @property
-    def _offered_orders(self) -> float:
-        """Rate x duration of a probe, so that it measures as many orders as the objective needs."""
-        arrivals = Arrivals.parse(self.settings.arrivals)
+    def _needed_orders(self) -> float:
+        """Orders that a probe is offered after its warm-up, so that it measures as many as the objective needs."""
         margin = 1.0 if self.settings.arrivals == "fixed" else RANDOM_ARRIVALS_MARGIN
-        return margin * (self.objective.needed_orders + UNMEASURED_ORDERS) / arrivals.mean_share
+        return margin * (self.objective.needed_orders + UNMEASURED_ORDERS)
+
+    @property
+    def _shares(self) -> LoadShape:
+        """The load of a probe over time, in shares of its rate."""
+        return self.settings.arriving.mean_rates(1.0)
 
     def probe_s(self, rate_per_s: float) -> float:
         """Return the length of a probe. At a low rate it is longer, so that it offers enough orders."""
-        return self.settings.warm_up_s + max(self.search.seconds, self._offered_orders / rate_per_s)
+        warm_up_s = self.settings.warm_up_s
+        share_of_warm_up = self._shares.amount_after(warm_up_s)
+        enough_s = self._shares.seconds_until(share_of_warm_up + self._needed_orders / rate_per_s)
+        return max(warm_up_s + self.search.seconds, enough_s)
 
     def probe(self, folder: Path, value: float) -> Record:
         """Run the exchange at the rate `value` and judge it. UserError if the run cannot start or is too short."""

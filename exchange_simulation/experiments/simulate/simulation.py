@@ -19,7 +19,8 @@ import numpy.typing as npt
 from exchange.allowed import one_of, whole
 from exchange.checksum import StreamChecksum
 from exchange.messages import ASK, BID
-from exchange.settings import MAX_ORDERS, POLICIES
+from exchange.scheduled_load import MAX_ORDERS
+from exchange.settings import POLICIES
 from exchange.workload import MAX_PRICE, USUAL_PRICES, check_prices, settled_prices
 from gateway.seeded_orders import ORDER_BYTES, SeededOrders
 from gateway.seeds import instrument_orders, instrument_seed

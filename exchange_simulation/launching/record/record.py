@@ -10,7 +10,7 @@ from exchange.confirms import with_confirm_figures
 from exchange.json_records import SCHEMA
 from exchange.measurements import LogBuckets
 from exchange.results import ReporterResult, SubscriberResult
-from exchange.workload import Arrivals
+from exchange.scheduled_load import scheduled_load_of_record
 from exchange_simulation.launching.files import write_json
 from exchange_simulation.launching.record.backlog import backlog_of
 from exchange_simulation.launching.record.engines import engines_field
@@ -125,10 +125,10 @@ def _places(outcome: RunOutcome) -> dict[str, Any]:
 
 def _offered_orders_per_s(settings: dict[str, Any]) -> float | None:
     """Return the mean rate that each gateway is offered; None without a schedule, or if the settings are unknown."""
-    orders_per_s = settings.get("orders_per_s")
-    if orders_per_s is None:
+    load = scheduled_load_of_record(settings)
+    if load is None:
         return None
-    return float(orders_per_s * Arrivals.parse(settings["arrivals"]).mean_share / settings.get("gateways", 1))
+    return float(load.mean_per_s / settings.get("gateways", 1))
 
 
 def _backlog_field(spool: Spool, settings: dict[str, Any], duration_s: float | None) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from typing import Any
 
@@ -136,21 +137,26 @@ def _offered(folder: RunFolder) -> dict[str, Line]:
     if offered.mean_per_s is None:
         return {}
     if offered.load is not None:
-        return {"offered": _load_line(offered.load)}
+        return {"offered": _load_line(offered.load, offered.end_s)}
     label = "offered" if offered.is_steady else "mean offered"
     return {label: level(offered.mean_per_s)}
 
 
-def _load_line(load: LoadShape) -> Line:
-    """Return the rates of a load over time, with two points for each segment: its start and its end."""
+def _load_line(load: LoadShape, end_s: float) -> Line:
+    """Return the rates of a load until it ends, with two points for each segment: its start and its end.
+
+    An infinite `end_s` stands for the end of the last segment.
+    """
+    if math.isfinite(end_s):
+        load = load.lasting(end_s)
     times_s = []
     rates_per_s = []
-    start_s = 0.0
+    segment_start_s = 0.0
     for segment in load.segments:
-        end_s = start_s + (segment.seconds or 0.0)
-        times_s += [start_s, end_s]
+        segment_end_s = segment_start_s + (segment.seconds or 0.0)
+        times_s += [segment_start_s, segment_end_s]
         rates_per_s += [segment.first, segment.last]
-        start_s = end_s
+        segment_start_s = segment_end_s
     return Line(np.array(times_s, np.float64), np.array(rates_per_s, np.float64))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from exchange.json_records import Record, section
 from exchange.load_shape import LoadShape
+from exchange.scheduled_load import scheduled_load_of_record
 from exchange.workload import Arrivals, is_steady
 from exchange_simulation.reports.formats.numbers import is_number, rate_text
 
@@ -42,7 +43,7 @@ class LoadOfRun:
     load: LoadShape | None
     """The rates over time of all gateways; None for other loads than steps."""
     end_s: float = math.inf
-    """When a steady load ended; infinite if the settings do not say it. Answers to a backlog come later."""
+    """When the last order was due; infinite if the settings do not say it. Answers to a backlog come later."""
     run_end_s: float = math.inf
     """When the run ended; infinite if its record does not say it. Its last second is as short as this says."""
 
@@ -50,16 +51,16 @@ class LoadOfRun:
     def of_run(cls, run: Record) -> LoadOfRun:
         settings = section(run, "settings")
         offered = section(run, "rates").get("offered_orders_per_s", settings.get("orders_per_s"))
-        mean_per_s = offered if is_number(offered) else None
+        scheduled = scheduled_load_of_record(settings)
         load = load_over_time(settings)
-        if load is not None and mean_per_s is not None:
-            load = load.scaled(mean_per_s / load.mean)
+        if load is not None:
+            load = load.scaled(settings.get("pairs", 1))
         duration_s = run.get("duration_s")
         return cls(
-            mean_per_s,
-            is_steady(settings.get("arrivals", "fixed")),
-            load,
-            _end_of_steady_load_s(settings),
+            mean_per_s=offered if is_number(offered) else None,
+            is_steady=is_steady(settings.get("arrivals", "fixed")),
+            load=load,
+            end_s=math.inf if scheduled is None else scheduled.length_s,
             run_end_s=float(duration_s) if is_number(duration_s) else math.inf,
         )
 
@@ -76,18 +77,6 @@ class LoadOfRun:
         second_end_s = min(second + 1.0, self.run_end_s)
         if second_end_s <= second:
             return 0.0
-        amount = load.amount_after(min(second_end_s, load.length_s)) - load.amount_after(min(second, load.length_s))
+        amount_before = load.amount_after(min(second, self.end_s))
+        amount = load.amount_after(min(second_end_s, self.end_s)) - amount_before
         return amount / (second_end_s - second)
-
-
-def _end_of_steady_load_s(settings: Record) -> float:
-    """Return the time at which a load of one rate ends; infinite if the settings do not say it."""
-    duration_s = settings.get("duration_s")
-    if is_number(duration_s):
-        return float(duration_s)
-    orders = settings.get("orders")
-    orders_per_s = settings.get("orders_per_s")
-    shares_orders = (settings.get("gateways") or 1) > 1
-    if shares_orders or not is_number(orders) or not is_number(orders_per_s):
-        return math.inf
-    return float(orders / orders_per_s)

@@ -30,6 +30,8 @@ def one_order_of_1_us(source: str) -> Record:
         (RunSettings(orders_per_s=800.0), 800.0),
         (RunSettings(orders_per_s=800.0, arrivals="poisson"), 800.0),
         (RunSettings(orders_per_s=800.0, arrivals="ramp:0.5..1"), 600.0),
+        (RunSettings(orders_per_s=800.0, arrivals="steps:0.5@10,1@10", orders=4_000), 400.0),
+        (RunSettings(orders_per_s=800.0, arrivals="steps:0.5@10,1@10", orders=28_000), 700.0),
         (RunSettings(orders_per_s=None), None),
     ],
 )

@@ -18,6 +18,8 @@ def settings_of(typed: str) -> dict[str, Any]:
         "transport": "zeromq",
         "orders_per_s": shape.highest,
         "arrivals": f"steps:{shape.in_shares().text}",
+        "orders": None,
+        "duration_s": shape.length_s,
         "seed": 1,
     }
 
@@ -51,9 +53,28 @@ def test_the_rate_of_a_short_last_second_is_over_its_length_as_what_was_sent_is(
 
 
 def test_the_gateways_of_a_run_are_offered_their_rates_together() -> None:
-    run = {"settings": settings_of("1000@1s,3000@1s"), "rates": {"offered_orders_per_s": 8000.0}}
+    settings = {**settings_of("1000@1s,3000@1s"), "pairs": 4}
+    run = {"settings": settings, "rates": {"offered_orders_per_s": 8000.0}}
     offered = LoadOfRun.of_run(run)
     assert [offered.in_second(second) for second in range(2)] == pytest.approx([4000, 12_000])
+
+
+@pytest.mark.parametrize(
+    ("end", "by_second"),
+    [
+        ({"orders": 1_500}, [1000, 500, 0, 0, 0]),
+        ({"orders": None, "duration_s": 1.5}, [1000, 1500, 0, 0, 0]),
+        ({"orders": 10_000, "duration_s": None}, [1000, 3000, 3000, 3000, 0]),
+        ({"orders": None, "duration_s": None}, [1000, 3000, 3000, 3000, 3000]),
+    ],
+)
+def test_each_second_of_steps_has_its_rate_until_the_last_order_is_due(
+    end: dict[str, float | None], by_second: list[float]
+) -> None:
+    """Regression: seconds after the last segment had no load, and a run that ended before had the whole shape."""
+    settings = {**settings_of("1000@1s,3000@1s"), **end}
+    offered = LoadOfRun.of_run({"settings": settings, "rates": {"offered_orders_per_s": 2000.0}})
+    assert [offered.in_second(second) for second in range(5)] == pytest.approx(by_second)
 
 
 @pytest.mark.parametrize(("arrivals", "rate"), [("fixed", 500.0), ("poisson", 500.0), ("ramp:0.1..1", None)])
