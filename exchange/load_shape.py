@@ -83,7 +83,8 @@ class LoadShape:
             is_last = place == len(self.segments)
             has_length = segment.seconds is not None and 0 < segment.seconds <= LONGEST_SHAPE_S
             is_open_end = segment.seconds is None and is_last and segment.first == segment.last
-            if not (has_length or is_open_end) or segment.first <= 0 or segment.last <= 0:
+            are_rates_allowed = all(rate > 0 and math.isfinite(rate) for rate in (segment.first, segment.last))
+            if not (has_length or is_open_end) or not are_rates_allowed:
                 raise ValueError(SHAPE_FORMS)
 
     @classmethod

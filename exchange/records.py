@@ -116,6 +116,8 @@ class ProcessPayload(ProcessorUse):
     max_rss_bytes: int
     voluntary_context_switches: int
     involuntary_context_switches: int
+    rss_bytes: NotRequired[int | None]
+    """Resident memory at the second's end. Absent from spools of older versions; null where /proc is hidden."""
 
 
 class EndPayload(TypedDict):

@@ -222,15 +222,28 @@ class ReporterResult:
 ComponentResult = GatewayResult | EngineResult | ReporterResult | SubscriberResult
 
 
+def rss_bytes() -> int | None:
+    """Resident memory now; None where the system has no /proc, or hides it."""
+    return _memory_of_status("VmRSS")
+
+
 def max_rss_bytes() -> int:
     """Peak resident memory. getrusage includes the parent's pages before exec, so Linux's own line is preferred."""
+    peak_of_status = _memory_of_status("VmHWM")
+    if peak_of_status is not None:
+        return peak_of_status
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _memory_of_status(name: str) -> int | None:
+    """Return the bytes that this process's status has in the line `name`; None where there is no such line."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):  # some containers hide /proc
             for line in Path("/proc/self/status").read_text().splitlines():
-                if line.startswith("VmHWM"):
+                if line.startswith(name):
                     return int(line.split()[1]) * 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
+    return None
 
 
 @dataclass(frozen=True)
@@ -249,10 +262,14 @@ class ResourceUsage:
         return cls(cpu_ns, usage.ru_nvcsw, usage.ru_nivcsw)
 
     def since(self, start: ResourceUsage) -> dict[str, Any]:
-        """Usage since an earlier reading: the payload of a process record, and a component's entry in run.json."""
+        """Usage since an earlier reading: a component's entry in run.json."""
         return {
             "cpu_s": (self.cpu_ns - start.cpu_ns) / 1e9,
             "max_rss_bytes": max_rss_bytes(),
             "voluntary_context_switches": self.voluntary - start.voluntary,
             "involuntary_context_switches": self.involuntary - start.involuntary,
         }
+
+    def payload(self, second: int, start: ResourceUsage) -> dict[str, Any]:
+        """Return the payload of a second's process record: the usage since an earlier reading, and the memory now."""
+        return {"second": second, **self.since(start), "rss_bytes": rss_bytes()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from exchange.instances import role_of
@@ -129,6 +130,30 @@ def _cores(interval_by_source: dict[str, SourceInterval]) -> dict[str, float]:
     return added({name: cores} for name, cores in named)
 
 
+@dataclass
+class ClockStart:
+    """When one gateway's clock started, by its traffic records. Those of its latest second may be early."""
+
+    last: int
+    """The gateway's latest second so far."""
+    by_last_ns: int
+    """The earliest start by the records of that second."""
+    by_whole_ns: int | None = None
+    """The earliest start by the records of the seconds before; None without any."""
+
+    def take(self, second: int, start_ns: int) -> None:
+        """Add the start by a record of this second."""
+        if second == self.last:
+            self.by_last_ns = min(self.by_last_ns, start_ns)
+            return
+        whole_ns = start_ns
+        if second > self.last:
+            whole_ns = self.by_last_ns
+            self.last = second
+            self.by_last_ns = start_ns
+        self.by_whole_ns = whole_ns if self.by_whole_ns is None else min(self.by_whole_ns, whole_ns)
+
+
 class PlacedMeters:
     """Meter readings by second of the gateway's clock.
 
@@ -143,7 +168,7 @@ class PlacedMeters:
     """
 
     def __init__(self) -> None:
-        self._starts: defaultdict[str, dict[int, int]] = defaultdict(dict)
+        self._clock_starts: dict[str, ClockStart] = {}
         self._start_ns: int | None = None
         self._facts: list[Fact] = []
         self._placed: defaultdict[int, list[Fact]] = defaultdict(list)
@@ -151,8 +176,11 @@ class PlacedMeters:
     def note_second_end(self, source: str, second: int, wall_ns: int) -> None:
         """Note when a gateway reported this second's traffic, which is when the second was over."""
         start_ns = wall_ns - (second + 1) * NS_PER_S
-        starts = self._starts[source]
-        starts[second] = min(start_ns, starts.get(second, start_ns))
+        clock_start = self._clock_starts.get(source)
+        if clock_start is None:
+            self._clock_starts[source] = ClockStart(second, start_ns)
+        else:
+            clock_start.take(second, start_ns)
 
     def place(self, readings: list[Fact]) -> bool:
         """Place these readings. Returns True if the clock's start has moved, and moved readings with it."""
@@ -207,10 +235,10 @@ class PlacedMeters:
         """Return the clock's start; None while no gateway has reported."""
         whole_seconds: list[int] = []
         last_seconds: list[int] = []
-        for starts in self._starts.values():
-            last = max(starts)
-            whole_seconds += [start_ns for second, start_ns in starts.items() if second < last]
-            last_seconds.append(starts[last])
+        for clock_start in self._clock_starts.values():
+            last_seconds.append(clock_start.by_last_ns)
+            if clock_start.by_whole_ns is not None:
+                whole_seconds.append(clock_start.by_whole_ns)
         starts_that_count = whole_seconds or last_seconds
         return min(starts_that_count, default=None)
 

@@ -231,7 +231,7 @@ class Reporting:
     def _process(self, usage: ResourceUsage) -> None:
         """Prepare the second's record of the component's usage."""
         second = self.second
-        self.record_later(PROCESS, lambda: {"second": second, **usage.since(self._at_start)})
+        self.record_later(PROCESS, lambda: usage.payload(second, self._at_start))
 
     def usage(self) -> dict[str, Any]:
         """Usage between start and stop."""

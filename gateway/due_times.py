@@ -160,7 +160,7 @@ class Recorded:
     def __init__(self, due_ns: Longs, speed: float) -> None:
         self._due_ns = due_ns
         self._speed = speed
-        self.at_once = most_at_once(due_ns)
+        self.at_once = most_at_once(due_ns, speed)
 
     @classmethod
     def of(cls, tape: Path, orders: int, speed: float) -> Recorded:
@@ -171,18 +171,26 @@ class Recorded:
 
     def write(self, due: Longs, earlier: int) -> None:
         part = self._due_ns[earlier : earlier + len(due)]
-        due[: len(part)] = whole_ns((part - self._due_ns[0]) / self._speed)
+        due[: len(part)] = at_speed(part - self._due_ns[0], self._speed)
         due[len(part) :] = NEVER_NS
 
 
-def most_at_once(due: Longs) -> int:
-    """Return the length of the longest run of equal due times. It reads the array in parts, since it may be a file."""
+def at_speed(recorded_ns: Longs, speed: float) -> Longs:
+    """Return when orders are due that were recorded so long after the first one."""
+    return whole_ns(recorded_ns / speed)
+
+
+def most_at_once(due: Longs, speed: float = 1.0) -> int:
+    """Return the length of the longest run of equal due times at that speed, at which different times may become equal.
+
+    It reads the array in parts, since it may be a file.
+    """
     from gateway.tape import CHUNK_ORDERS
 
     longest = 0
     start = 0  # the begin of the run of equal times with which the parts so far end
     for first in range(0, len(due), CHUNK_ORDERS):
-        part = due[first : first + CHUNK_ORDERS + 1]
+        part = at_speed(due[first : first + CHUNK_ORDERS + 1] - due[0], speed)
         new_starts = first + 1 + np.flatnonzero(part[1:] != part[:-1])
         starts = np.concatenate(([start], new_starts))
         longest = max(longest, int(np.diff(starts).max(initial=0)))

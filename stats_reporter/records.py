@@ -77,7 +77,8 @@ class SpoolRecords:
             second = record["payload"]["second"]
             if second > self._second:
                 self._second = second
-                self.write(self._reporter, PROCESS, {"second": second, **self.usage()})
+                usage = ResourceUsage.now(self._reports_thread_usage)
+                self.write(self._reporter, PROCESS, usage.payload(second, self._at_start))
 
     def take_reading(self, source: str, message: Message) -> None:
         """Write a record of a meter's reading. A gateway's timestamp is written with the last one of its sample."""

@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from exchange.allowed import BadSetting
 from exchange.load_shape import LoadShape
 from exchange.settings import DEFAULT_WINDOW, NAGLE_ROLES, ROLES, RunSettings
+from exchange.workload import LEAST_SHARE
 from exchange_simulation.launching.option_table import TABLE
 from exchange_simulation.launching.priority import at_priority
 
@@ -105,6 +106,10 @@ def _settings_of_shape(shape: LoadShape, given: Mapping[str, Any]) -> dict[str, 
             f"a number of seconds, since the load has no end at {last_per_s}/s: give --duration 30s, or a last @TIME"
         )
         raise BadSetting("duration_s", "not given", allowed)
+    lowest_allowed_per_s = LEAST_SHARE * shape.highest
+    if any(min(segment.first, segment.last) < lowest_allowed_per_s for segment in shape.segments):
+        allowed = f"rates from {lowest_allowed_per_s:,.10g} on, a thousandth of the highest"
+        raise BadSetting("orders_per_s", shape.text, allowed)
     settled = shape.in_shares()
     if duration_s is not None:
         settled = settled.lasting(duration_s)

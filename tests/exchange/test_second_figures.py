@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from exchange.measurements import NS_PER_S
 from exchange.records import PROCESS, THROUGHPUT, TRAFFIC
-from exchange.second_figures import Fact, Facts
+from exchange.second_figures import Fact, Facts, PlacedMeters
 
 SECONDS = range(5)
 START_WALL_NS = 1_000_000 * NS_PER_S
@@ -50,3 +50,33 @@ def test_a_row_that_a_batch_did_not_name_is_as_before(facts_in_any_order: list[F
         if changed is not None:
             for second in set(SECONDS) - changed:
                 assert facts.row(second) == rows_before[second]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["gateway.1", "gateway.2"]), st.integers(0, 4), st.integers(0, 1_000)),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_the_start_of_a_clock_is_the_earliest_by_any_whole_second(records: list[tuple[str, int, int]]) -> None:
+    """The last second of each gateway counts only if there are no others, in whatever order records come."""
+    meters = PlacedMeters()
+    start_by_second: dict[str, dict[int, int]] = {}
+    for source, second, late_ns in records:
+        meters.note_second_end(source, second, (second + 1) * NS_PER_S + late_ns)
+        starts = start_by_second.setdefault(source, {})
+        starts[second] = min(late_ns, starts.get(second, late_ns))
+    whole_seconds: list[int] = []
+    last_seconds: list[int] = []
+    for starts in start_by_second.values():
+        last = max(starts)
+        last_seconds.append(starts.pop(last))
+        whole_seconds += starts.values()
+    at_start = fact(THROUGHPUT, 0, meter=1, rate_per_s=1)
+    at_start["wall_ns"] = min(whole_seconds or last_seconds)
+    meters.place([at_start])
+    assert meters.second_of(at_start, last=4) == 0
+    before_start = {**at_start, "wall_ns": at_start["wall_ns"] - 1}
+    meters.place([before_start])
+    assert sorted(meters.seconds_after(-2)) == [-1, 0]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click import UsageError
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -152,6 +153,12 @@ def test_a_warm_up_is_held_against_the_length_of_the_run_itself() -> None:
         check_warm_up(settings("8000@10s,1000@10s", orders=40_000, warm_up_s=6.0))
 
 
+def test_a_rate_under_a_thousandth_of_the_highest_is_refused_by_the_name_of_the_rate() -> None:
+    """Regression: the error named --arrivals, which nobody had typed."""
+    with pytest.raises(UsageError, match=r"--rate is 1@10,8000@10; allowed is rates from 8 on, a thousandth"):
+        settings("1@10s,8k@10s")
+
+
 def test_arrivals_hold_the_shape_in_shares_of_the_highest_rate() -> None:
     made = settings("1000@10s,8000@10s,1000@5s")
     assert made.orders_per_s == 8000
@@ -188,7 +195,23 @@ def test_due_times_never_decrease_and_do_not_depend_on_the_size_of_blocks(
     assert part.tolist() == whole[earlier:].tolist()
 
 
-@pytest.mark.parametrize("text", ["1000@", "@10s", "1000@0s", "0@10s", "1000,2000@1s", "1..2", "fast@10s", "1@1s,"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1000@",
+        "@10s",
+        "inf@10s",
+        "nan@10s",
+        "1000..inf@10s",
+        "1e999@10s",
+        "1000@0s",
+        "0@10s",
+        "1000,2000@1s",
+        "1..2",
+        "fast@10s",
+        "1@1s,",
+    ],
+)
 def test_a_load_that_is_not_possible_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="RATE@TIME"):
         LoadShape.parse(text)

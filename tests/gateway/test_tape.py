@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -143,6 +144,24 @@ def test_the_most_orders_due_at_once_are_the_longest_run_of_equal_times(runs: li
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gateway.tape.CHUNK_ORDERS", size)
         assert most_at_once(due) == max(runs)
+
+
+@given(
+    gaps=st.lists(st.integers(0, 50), min_size=1, max_size=60),
+    speed=st.sampled_from([0.5, 1.0, 10.0, 1000.0]),
+    size=st.sampled_from([1, 2, 3, 1000]),
+)
+def test_the_most_orders_due_at_once_are_counted_at_the_speed_of_the_replay(
+    gaps: list[int], speed: float, size: int
+) -> None:
+    """Regression: times that only a high speed makes equal were not counted."""
+    recorded_ns = np.cumsum(gaps)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gateway.tape.CHUNK_ORDERS", size)
+        recorded = Recorded(recorded_ns, speed)
+    due = np.zeros(len(gaps), np.int64)
+    recorded.write(due, 0)
+    assert recorded.at_once == max(Counter(due.tolist()).values())
 
 
 MIX = "limit=50,post=10,market=5,ioc=3,fok=2,cancel=20,replace=10"

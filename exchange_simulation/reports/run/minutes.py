@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import median
 
 from exchange.growth import growth_of
 from exchange.instances import role_of
@@ -19,6 +21,8 @@ LEAST_MINUTES = 10
 """The fewest whole minutes for a table and a verdict."""
 SETTLING_MINUTES = 1
 """Minutes at the start that the verdict leaves out: memory and caches fill."""
+MEMORY = "'s memory"
+"""Follows a role in the name of its memory."""
 MOST_IN_TERMINAL = 12
 BYTES_PER_MB = 1e6
 
@@ -34,6 +38,8 @@ class RunMinute:
     max_us: float | None
     memory_mb: dict[str, float]
     """The most memory so far by role: of several components, the sum."""
+    resident_mb: dict[str, float]
+    """The median of the minute's readings of memory by role: of several components, the sum. Old records have none."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,8 @@ def minutes_of(folder: RunFolder) -> list[RunMinute]:
     answered: defaultdict[int, int] = defaultdict(int)
     for record in folder.spool[TRAFFIC]:
         answered[record["payload"]["second"] // MINUTE_S] += record["payload"]["orders_answered"]
-    memory = _memory_by_minute(folder)
+    most_memory = _memory_by_minute(folder, "max_rss_bytes", max)
+    resident_memory = _memory_by_minute(folder, "rss_bytes", median)
     minutes = []
     for number in range(number_of_minutes):
         figures = merged(completions[number]).figures_us() if completions[number] else {}
@@ -73,48 +80,59 @@ def minutes_of(folder: RunFolder) -> list[RunMinute]:
                 p50_us=figures.get("p50"),
                 p99_us=figures.get("p99"),
                 max_us=figures.get("max"),
-                memory_mb=memory[number],
+                memory_mb=most_memory[number],
+                resident_mb=resident_memory[number],
             )
         )
     return minutes
 
 
-def _memory_by_minute(folder: RunFolder) -> defaultdict[int, dict[str, float]]:
-    """Return, for each minute, the most memory so far by role in MB."""
-    by_source: defaultdict[int, dict[str, int]] = defaultdict(dict)
+def _memory_by_minute(
+    folder: RunFolder, field: str, figure_of: Callable[[list[float]], float]
+) -> defaultdict[int, dict[str, float]]:
+    """Return, for each minute, a figure of the readings of memory in that field by role, in MB."""
+    readings_mb: defaultdict[int, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for record in folder.spool[PROCESS]:
         payload = record["payload"]
-        minute = by_source[payload["second"] // MINUTE_S]
-        most_before = minute.get(record["source"], 0)
-        most_bytes = payload.get("max_rss_bytes")
-        if is_number(most_bytes):
-            minute[record["source"]] = max(most_before, int(most_bytes))
+        size_bytes = payload.get(field)
+        if is_number(size_bytes):
+            readings_mb[payload["second"] // MINUTE_S][record["source"]].append(size_bytes / BYTES_PER_MB)
     by_role: defaultdict[int, dict[str, float]] = defaultdict(dict)
-    for number, of_sources in by_source.items():
+    for number, by_source in readings_mb.items():
         roles = by_role[number]
-        for source, most_bytes in of_sources.items():
+        for source, readings_of_source_mb in by_source.items():
             role = role_of(source)
-            roles[role] = roles.get(role, 0.0) + most_bytes / BYTES_PER_MB
+            roles[role] = roles.get(role, 0.0) + figure_of(readings_of_source_mb)
     return by_role
 
 
 def growth_verdict(minutes: list[RunMinute]) -> str:
     """Return a sentence: which figures grow over the minutes, and by how much, or that none was found to grow.
 
+    Memory is judged by its readings of each second, which can fall, and not by the most memory so far.
+
     For example: Over 60 minutes, the first left out, these grow: completion p99 by 12 %, engine's memory by 41 %.
     """
     growing = []
+    series = _series(minutes[SETTLING_MINUTES:])
+    is_memory_judged = any(name.endswith(MEMORY) for name in series)
     try:
-        for name, values in _series(minutes[SETTLING_MINUTES:]).items():
+        for name, values in series.items():
             growth = growth_of(values)
             if growth.is_certain:
                 growing.append(f"{name} by {100 * growth.share:.0f} %")
     except ModuleNotFoundError:
         return "Whether memory or completion times grow: scipy tells, which pip install '.[report]' adds."
     over = f"Over {len(minutes):,} minutes, the first left out,"
-    if not growing:
-        return f"{over} neither completion p50, p99 nor any component's memory was found to grow."
-    return f"{over} these grow: {', '.join(growing)}."
+    if growing:
+        verdict = f"{over} these grow: {', '.join(growing)}."
+    elif is_memory_judged:
+        verdict = f"{over} neither completion p50, p99 nor any component's memory was found to grow."
+    else:
+        verdict = f"{over} neither completion p50 nor p99 was found to grow."
+    if not is_memory_judged:
+        verdict += " Memory is not judged: the records have only the most memory so far."
+    return verdict
 
 
 def _series(minutes: list[RunMinute]) -> dict[str, list[float]]:
@@ -124,8 +142,8 @@ def _series(minutes: list[RunMinute]) -> dict[str, list[float]]:
         if minute.p50_us is not None and minute.p99_us is not None:
             series["completion p50"].append(minute.p50_us)
             series["completion p99"].append(minute.p99_us)
-        for role, memory_mb in minute.memory_mb.items():
-            series[f"{role}'s memory"].append(memory_mb)
+        for role, resident_mb in minute.resident_mb.items():
+            series[f"{role}{MEMORY}"].append(resident_mb)
     return {name: values for name, values in series.items() if len(values) == len(minutes)}
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from exchange.growth import growth_of
@@ -34,8 +35,9 @@ def soaked(minutes: int, leak_mb_a_minute: float = 0.0, slower_a_minute: float =
         traffic = {"second": second, "orders_sent": 1000, "orders_answered": 1000, "messages_received": 1000}
         clocks = {"kind": "traffic", "wall_ns": second * 10**9, "monotonic_ns": second * 10**9}
         spool["traffic"].append({"source": "gateway", **clocks, "payload": traffic})
-        most_bytes = max(most_bytes, int(1e6 * (100 + leak_mb_a_minute * minute + random.normal(0, 0.5))))
-        process = {"second": second, "cpu_s": second * 0.1, "max_rss_bytes": most_bytes}
+        rss_bytes = int(1e6 * (100 + leak_mb_a_minute * minute + random.normal(0, 0.5)))
+        most_bytes = max(most_bytes, rss_bytes)
+        process = {"second": second, "cpu_s": second * 0.1, "max_rss_bytes": most_bytes, "rss_bytes": rss_bytes}
         spool["process"].append({"source": "engine", **clocks, "kind": "process", "payload": process})
     run = {"status": "complete", "duration_s": minutes * 60.0, "settings": {"orders_per_s": 100.0, "transport": "tcp"}}
     return RunFolder(run, spool)
@@ -84,6 +86,52 @@ def test_growth_is_seldom_seen_where_there_is_none():
     random = np.random.default_rng(1)
     seen = [growth_of(random.normal(100, 20, 20)).is_certain for _ in range(400)]
     assert sum(seen) <= 8
+
+
+def without_times(folder: RunFolder, memory_mb: npt.NDArray[np.float64]) -> RunFolder:
+    """Return the run with these readings of the engine's memory, one for each minute, and no completion times."""
+    most_mb = np.maximum.accumulate(memory_mb)
+    processes = []
+    for minute, (now_mb, most_so_far_mb) in enumerate(zip(memory_mb, most_mb, strict=True)):
+        sizes = {"rss_bytes": int(now_mb * 1e6), "max_rss_bytes": int(most_so_far_mb * 1e6)}
+        processes.append({"source": "engine", "payload": {"second": minute * 60, "cpu_s": 0.0, **sizes}})
+    return RunFolder(folder.run, {**folder.spool, "completion": [], "traffic": [], "process": processes})
+
+
+@pytest.mark.parametrize("minutes", [10, 20, 60])
+@pytest.mark.parametrize("deviation", [0.02, 0.05, 0.2])
+def test_memory_that_only_varies_is_seldom_called_growth(minutes: int, deviation: float) -> None:
+    """Regression: the most memory so far was judged, which never falls: it was called growth in up to 37 %."""
+    random = np.random.default_rng(minutes)
+    folder = soaked(minutes)
+    series = 200
+    called_growth = 0
+    for _ in range(series):
+        memory_mb = 100 * np.maximum(random.normal(1, deviation, minutes), 0.1)
+        called_growth += "grow: engine's memory" in growth_verdict(minutes_of(without_times(folder, memory_mb)))
+    assert called_growth <= 0.05 * series
+
+
+def test_memory_that_fell_again_is_no_growth_and_its_peak_is_shown() -> None:
+    memory_mb = np.full(20, 100.0)
+    memory_mb[8:11] = 300
+    minutes = minutes_of(without_times(soaked(20), memory_mb))
+    assert "was found to grow" in growth_verdict(minutes)
+    assert minutes[-1].memory_mb["engine"] == 300
+    assert max(minute.memory_mb["engine"] for minute in minutes) == 300
+
+
+def test_of_a_record_without_readings_that_can_fall_memory_is_not_judged() -> None:
+    """Records of older versions have only the most memory so far."""
+    folder = soaked(30, leak_mb_a_minute=1.0)
+    for record in folder.spool["process"]:
+        del record["payload"]["rss_bytes"]
+    minutes = minutes_of(folder)
+    assert minutes[-1].memory_mb["engine"] == pytest.approx(129, rel=0.02)
+    assert growth_verdict(minutes) == (
+        "Over 30 minutes, the first left out, neither completion p50 nor p99 was found to grow. "
+        "Memory is not judged: the records have only the most memory so far."
+    )
 
 
 def test_terminal_and_page_have_the_minutes(capsys: pytest.CaptureFixture[str]):
