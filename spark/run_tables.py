@@ -1,4 +1,4 @@
-"""The tables of one finished run, RUN/tables/*.parquet: by Arrow in this process, and one of them by Spark."""
+"""The tables of one finished run, RUN/tables/*.parquet: by Arrow in this process, and those of samples by Spark."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from pyspark.sql import SparkSession
 from exchange.records import SAMPLE
 from spark.errors import typed_errors
 from spark.run_facts import RunFacts, read_run
-from spark.samples import seconds_of_run
+from spark.samples import SOURCE, numbered_seconds, sample_summary
 from spark.sessions.java import find_java
 from spark.sessions.session import open_session
 from spark.summary import COLUMNS_READ, RUN_COLUMNS, SECOND_COLUMNS, as_table, rows_of_run
 from spark.tables.files import spark_path, tables_folder, write_by_spark, write_table
-from spark.tables.spool_tables import tables_of_spool
+from spark.tables.spool_by_arrow import tables_of_spool
 
 
 def summarize(run_folder: Path, *, write_archive: bool = False) -> str | None:
     """Make all tables of a finished run; return a note about Java for the user, if there is one.
 
-    Arrow makes them all but sample_seconds, which Spark makes of the samples. SparkError, a sentence that says what to
-    do, if it fails: without Java, once all others are made.
+    Arrow makes them all but sample_seconds and sample_summary, which Spark makes of the samples. SparkError, a sentence
+    that says what to do, if it fails: without Java, once all others are made.
     """
     record = read_run(run_folder)
     tables = tables_folder(run_folder)
@@ -30,7 +30,7 @@ def summarize(run_folder: Path, *, write_archive: bool = False) -> str | None:
         write_run_tables(run_folder, record)
         java = find_java()
         with open_session(java=java, write_archive=write_archive) as spark, typed_errors(run_folder):
-            write_sample_seconds(spark, tables)
+            write_tables_of_samples(spark, tables)
     return java.note
 
 
@@ -50,7 +50,11 @@ def write_run_tables(run_folder: Path, record: RunFacts) -> None:
     write_table(rows.filter(pc.is_valid(rows["second"])).select(SECOND_COLUMNS), tables / "seconds.parquet")
 
 
-def write_sample_seconds(spark: SparkSession, tables: Path) -> None:
-    """Write sample_seconds.parquet, the sampled completion times of each second and of the run, from `sample`."""
+def write_tables_of_samples(spark: SparkSession, tables: Path) -> None:
+    """Write the figures of sampled completion times: those of seconds, and those of all samples.
+
+    They are made of the table `sample`. sample_summary comes last: if it is there, all tables are.
+    """
     samples = spark.read.parquet(spark_path(tables / f"{SAMPLE}.parquet"))
-    write_by_spark(seconds_of_run(samples), tables / "sample_seconds.parquet")
+    write_by_spark(numbered_seconds(samples).orderBy("second", SOURCE), tables / "sample_seconds.parquet")
+    write_by_spark(sample_summary(samples), tables / "sample_summary.parquet")

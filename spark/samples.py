@@ -2,7 +2,10 @@
 
 The gateway reports one order in `sampling_interval` to the stats reporter, whose spool is the stream that Spark reads:
 
-    gateway --sample--> stats reporter --line--> spool --`samples_of_lines`--> samples --`sample_seconds`--> seconds
+    gateway --sample--> stats reporter --line--> spool --`samples_of_lines`--> samples --`sample_windows`--> seconds
+
+`sample_windows` groups the samples of a table or a stream by windows of one second. A table's first sample is known, so
+`numbered_seconds` counts its seconds from there: RUN/tables/sample_seconds, and the view of that name over all runs.
 
 The paper estimates completion times from such samples (section 5.1). A median has a 95 % interval here: the two samples
 between which the median of all orders lies, whatever their distribution, if samples are independent. Fewer than six
@@ -18,7 +21,7 @@ from pyspark.sql import functions as fn
 
 from exchange.records import SAMPLE
 from spark.tables.schemas import AT
-from spark.tables.spool import read_records, rows_of_kind
+from spark.tables.spool_by_spark import read_records, rows_of_kind
 
 SOURCE = "source"
 """The column of a sample that names its gateway."""
@@ -52,7 +55,7 @@ def reported_at() -> Column:
     return fn.col(AT)
 
 
-def sample_seconds(samples: DataFrame, at: Column, keys: Sequence[str] = (SOURCE,)) -> DataFrame:
+def sample_windows(samples: DataFrame, at: Column, keys: Sequence[str] = (SOURCE,)) -> DataFrame:
     """Return a row for each second and each value of `keys`, from samples in a table or in a stream.
 
     `at` is a sample's event time: `answered_at` or `reported_at`. Columns: `keys`; window (start, end); samples;
@@ -65,20 +68,17 @@ def sample_seconds(samples: DataFrame, at: Column, keys: Sequence[str] = (SOURCE
 
 
 def numbered_seconds(samples: DataFrame, keys: Sequence[str] = (SOURCE,)) -> DataFrame:
-    """Return `sample_seconds` of a table, with `second` in place of the window: seconds begin with the first sample of
+    """Return `sample_windows` of a table, with `second` in place of the window: seconds begin with the first sample of
     each value of `keys`."""
     first_ns = fn.min(_started_ns()).over(Window.partitionBy(*keys))
     samples_with_age = samples.withColumn("since_us", ((fn.col("answered_ns") - first_ns) / 1e3).cast("long"))
-    seconds = sample_seconds(samples_with_age, fn.timestamp_micros("since_us"), keys)
-    return seconds.select(*keys, fn.unix_seconds("window.start").cast("int").alias("second"), *SAMPLE_FIGURES)
+    windows = sample_windows(samples_with_age, fn.timestamp_micros("since_us"), keys)
+    return windows.select(*keys, fn.unix_seconds("window.start").cast("int").alias("second"), *SAMPLE_FIGURES)
 
 
-def seconds_of_run(samples: DataFrame) -> DataFrame:
-    """Return `numbered_seconds` of one run's table, and a last row of all samples, whose source and second are null."""
-    together = samples.select(_completion_us()).agg(*_figures())
-    whole = together.withColumns({SOURCE: fn.lit(None).cast("string"), "second": fn.lit(None).cast("int")})
-    ordered = numbered_seconds(samples).unionByName(whole)
-    return ordered.orderBy(fn.asc_nulls_last("second"), SOURCE)
+def sample_summary(samples: DataFrame) -> DataFrame:
+    """Return one row: the SAMPLE_FIGURES of all samples in a table; null without samples, and `samples` is 0."""
+    return samples.select(_completion_us()).agg(*_figures())
 
 
 def _started_ns() -> Column:

@@ -22,8 +22,8 @@ from spark.dataset.replacing import changing
 from spark.dataset.runs import RUNS, RUNS_SCHEMA, IngestedRun, Name, parts_of, read_runs
 from spark.run_facts import RunFacts
 from spark.tables.schemas import EVENTS, KINDS, table_schema
-from spark.tables.spool_tables import QUARANTINE as QUARANTINE_COLUMNS
-from spark.tables.spool_tables import SpoolTables, tables_of_spool
+from spark.tables.spool_by_arrow import QUARANTINE as QUARANTINE_COLUMNS
+from spark.tables.spool_by_arrow import SpoolTables, tables_of_spool
 
 QUARANTINE = "quarantine"
 EXPERIMENT = "experiment"

@@ -75,7 +75,7 @@ def comparison(spark: SparkSession) -> DataFrame:
 
 @_over("sample")
 def sample_seconds(spark: SparkSession) -> DataFrame:
-    """Return the sampled completion times of each second of each gateway, by the function that streams have."""
+    """Return a row for each second of each gateway of each run: `numbered_seconds` of all samples."""
     keys = (*KEYS, SOURCE)
     return numbered_seconds(spark.table("sample"), keys).orderBy(*KEYS, "second", SOURCE)
 

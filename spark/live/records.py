@@ -19,7 +19,7 @@ from exchange.records import COMPLETION
 from spark.tables.files import spark_path
 from spark.tables.histograms import OF_SECOND, analysed, figures, figures_by_second, merged_histograms
 from spark.tables.schemas import KINDS, PAYLOADS, TABLE_ORIGIN
-from spark.tables.spool import read_records
+from spark.tables.spool_by_spark import read_records
 
 FILES_A_BATCH = 500
 """A run that is followed after its end has batches of so many spool files, so that memory holds some minutes of it."""

@@ -16,9 +16,10 @@ from spark_tables import derived_columns
 from exchange.measurements import BUCKETS
 from spark.run_facts import read_run
 from spark.run_tables import write_run_tables
+from spark.tables.problems import NO_RECORD, UNKNOWN_KIND, UNKNOWN_SCHEMA, WRONG_PAYLOAD
 from spark.tables.schemas import KINDS, ORIGIN, PAYLOADS, TABLE_ORIGIN, table_schema
-from spark.tables.spool import read_records, rows_of_kind
-from spark.tables.spool_tables import NO_RECORD, UNKNOWN_KIND, UNKNOWN_SCHEMA, WRONG_PAYLOAD, tables_of_spool
+from spark.tables.spool_by_arrow import tables_of_spool
+from spark.tables.spool_by_spark import read_records, rows_of_kind
 from tests.spark.conftest import Analysed
 
 GOOD = record("sample", sample(2))

@@ -20,8 +20,16 @@ from scipy import stats
 from spark_runs import MadeUpRun, Record, record
 
 from spark.run_facts import read_run
-from spark.run_tables import write_run_tables, write_sample_seconds
-from spark.samples import answered_at, reported_at, sample_seconds, samples_of_lines, seconds_of_run
+from spark.run_tables import write_run_tables, write_tables_of_samples
+from spark.samples import (
+    SOURCE,
+    answered_at,
+    numbered_seconds,
+    reported_at,
+    sample_summary,
+    sample_windows,
+    samples_of_lines,
+)
 
 ROOT = Path(__file__).parents[2]
 GROUP_SIZES = (*range(1, 61), 100, 1_000)
@@ -53,7 +61,8 @@ def test_each_second_has_the_figures_of_its_samples(spark: SparkSession) -> None
     records = []
     for place in range(90):
         records.append(sample_record(place + 1, times_us[place], start_s[place]))
-    *seconds, whole = rows_of(seconds_of_run(samples_of_lines(lines_of(spark, records))))
+    samples = samples_of_lines(lines_of(spark, records))
+    seconds = rows_of(numbered_seconds(samples).orderBy("second"))
     answered_s = start_s + times_us / 1e6 - start_s[0]
     for row in seconds:
         of_second = times_us[np.floor(answered_s) == row["second"]]
@@ -62,14 +71,15 @@ def test_each_second_has_the_figures_of_its_samples(spark: SparkSession) -> None
         assert row["mean_us"] == pytest.approx(of_second.mean())
         assert row["max_us"] == pytest.approx(of_second.max())
     assert [row["second"] for row in seconds] == [0, 1, 2]
-    assert (whole["source"], whole["second"], whole["samples"]) == (None, None, 90)
+    (whole,) = rows_of(sample_summary(samples))
+    assert whole["samples"] == 90
     assert whole["p50_us"] == pytest.approx(np.median(times_us))
 
 
 def test_seconds_of_each_gateway_begin_with_its_first_sample(spark: SparkSession) -> None:
     records = [sample_record(number, 100, 5 + number / 2) for number in range(4)]
     records += [sample_record(number, 100, 900 + number / 2, "gateway.2") for number in range(2)]
-    *seconds, _ = rows_of(seconds_of_run(samples_of_lines(lines_of(spark, records))))
+    seconds = rows_of(numbered_seconds(samples_of_lines(lines_of(spark, records))).orderBy("second", SOURCE))
     assert [(row["second"], row["source"], row["samples"]) for row in seconds] == [
         (0, "gateway", 2),
         (0, "gateway.2", 2),
@@ -82,7 +92,7 @@ def test_the_median_of_all_orders_lies_in_the_interval_in_95_percent(spark: Spar
     records = [
         sample_record(number, number, 1, f"gateway.{size}") for size in GROUP_SIZES for number in range(1, size + 1)
     ]
-    rows = rows_of(sample_seconds(samples_of_lines(lines_of(spark, records)), answered_at()))
+    rows = rows_of(sample_windows(samples_of_lines(lines_of(spark, records)), answered_at()))
     assert len(rows) == len(GROUP_SIZES)
     wider_than_necessary = []
     for row in rows:
@@ -116,29 +126,33 @@ def test_a_stream_of_the_spool_has_the_rows_of_the_table(spark: SparkSession, tm
         lines = records[50 * part : 50 * (part + 1)]
         (spool / f"{part:06}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     arriving = spark.readStream.option("maxFilesPerTrigger", 1).text(f"file://{spool}")
-    seconds = sample_seconds(samples_of_lines(arriving), answered_at())
+    seconds = sample_windows(samples_of_lines(arriving), answered_at())
     query = seconds.writeStream.format("memory").queryName("sampled").outputMode("complete")
     query = query.option("checkpointLocation", str(tmp_path / "checkpoint"))
     query.trigger(availableNow=True).start().awaitTermination()
     streamed = rows_of(spark.table("sampled").orderBy("window"))
     lines = spark.read.text(f"file://{spool}")
-    read = rows_of(sample_seconds(samples_of_lines(lines), answered_at()).orderBy("window"))
+    read = rows_of(sample_windows(samples_of_lines(lines), answered_at()).orderBy("window"))
     assert len(read) == 20
     assert streamed == read
 
 
-def test_a_run_s_tables_hold_its_sampled_seconds(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_run_s_tables_hold_its_sampled_seconds_and_their_summary(spark: SparkSession, tmp_path: Path) -> None:
     folder = MadeUpRun(seconds=1, samples=8).write(tmp_path / "run")
     tables = folder / "tables"
     write_run_tables(folder, read_run(folder))
-    write_sample_seconds(spark, tables)
-    rows = rows_of(spark.read.parquet(f"file://{tables / 'sample_seconds.parquet'}"))
-    assert [row["samples"] for row in rows] == [8, 8]
+    write_tables_of_samples(spark, tables)
+    seconds = rows_of(spark.read.parquet(f"file://{tables / 'sample_seconds.parquet'}"))
+    assert [(row["second"], row["samples"]) for row in seconds] == [(0, 8)]
+    (whole,) = rows_of(spark.read.parquet(f"file://{tables / 'sample_summary.parquet'}"))
+    assert whole["samples"] == 8
 
 
-def test_a_run_without_samples_has_a_row_that_says_so(spark: SparkSession) -> None:
-    (row,) = rows_of(seconds_of_run(samples_of_lines(lines_of(spark, [record("session", {}, "gateway")]))))
-    assert (row["samples"], row["p50_us"], row["second"]) == (0, None, None)
+def test_a_run_without_samples_has_a_summary_that_says_so(spark: SparkSession) -> None:
+    samples = samples_of_lines(lines_of(spark, [record("session", {}, "gateway")]))
+    assert rows_of(numbered_seconds(samples)) == []
+    (row,) = rows_of(sample_summary(samples))
+    assert (row["samples"], row["p50_us"]) == (0, None)
 
 
 def test_a_stream_over_several_hosts_has_all_samples_by_the_reporter_s_clock(
@@ -154,7 +168,7 @@ def test_a_stream_over_several_hosts_has_all_samples_by_the_reporter_s_clock(
         file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
         os.utime(file, (part, part))  # Spark takes the oldest file first
     arriving = spark.readStream.option("maxFilesPerTrigger", 1).text(f"file://{spool}")
-    seconds = sample_seconds(samples_of_lines(arriving), reported_at())
+    seconds = sample_windows(samples_of_lines(arriving), reported_at())
     samples_by_window: dict[tuple[str, datetime], int] = {}
 
     def take(rows: DataFrame, _batch: int) -> None:

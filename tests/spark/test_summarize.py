@@ -154,7 +154,7 @@ def test_a_record_behind_a_link_or_longer_than_any_of_ours_is_not_read(
         finished_record(tmp_path)
 
 
-def test_without_java_only_the_table_that_spark_makes_is_missing(
+def test_without_java_only_the_tables_that_spark_makes_are_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no_java() -> None:

@@ -39,7 +39,7 @@ from spark.dataset.ingesting import EventTables, RunSource
 from spark.errors import RunUnreadableError
 from spark.run_facts import experiment_of
 from spark.tables.schemas import PAIR
-from spark.tables.spool_tables import SpoolTables, tables_of_spool
+from spark.tables.spool_by_arrow import SpoolTables, tables_of_spool
 from spark.tables.table_writer import TableWriter
 from transports.frames import LARGEST_FRAME, FrameBatch
 

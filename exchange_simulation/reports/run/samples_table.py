@@ -1,4 +1,4 @@
-"""The table that Spark makes of a run's sampled completion times, in the terminal; spark/samples.py says how."""
+"""The tables that Spark makes of a run's sampled completion times, in the terminal; spark/samples.py says how."""
 
 from __future__ import annotations
 
@@ -23,8 +23,12 @@ AIM_SAMPLES = 100
 
 
 def show_samples(folder: Path, record: Row) -> None:
-    """Print the table of the run's seconds, or what to do if there are too few samples. It reads Spark's tables."""
-    *seconds, whole = pyarrow.parquet.read_table(folder / "tables" / "sample_seconds.parquet").to_pylist()
+    """Print a row for each of the run's seconds and one of all, or what to do if there are too few samples.
+
+    It reads Spark's tables.
+    """
+    seconds = pyarrow.parquet.read_table(folder / "tables" / "sample_seconds.parquet").to_pylist()
+    (whole,) = pyarrow.parquet.read_table(folder / "tables" / "sample_summary.parquet").to_pylist()
     orders = record["counts"]["orders_answered"]
     clock = "due" if is_scheduled(record) else "handed_over"
     sampled = counted(whole["samples"], "sampled orders")
@@ -38,7 +42,7 @@ def show_samples(folder: Path, record: Row) -> None:
     exact = _exact_p50(folder, f"{clock}_p50_us")
     if record["settings"].get("warm_up_s"):
         exact[None] = None  # the run's figures leave out the warm-up, which is among the samples
-    terminal().print(_table([*seconds, whole], exact))
+    terminal().print(_table([*seconds, {**whole, "second": None}], exact))
 
 
 def _table(rows: Sequence[Row], exact_p50_us: dict[int | None, float | None]) -> FoldingTable:

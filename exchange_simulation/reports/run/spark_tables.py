@@ -1,4 +1,4 @@
-"""The tables of a run or a trial, made last; Ctrl-C leaves them out. Of a run, Spark makes the last of them."""
+"""The tables of a run or a trial, made last; Ctrl-C leaves them out. Of a run, Spark makes the last two of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SAY_EVERY_S = 10.0
 
 
 def make_tables(folder: Path, quiet: bool) -> bool:
-    """Make a run's tables, the last one by Spark; return False if that failed: a run without them is still a run."""
+    """Make a run's tables, the last two by Spark; return False if that failed: a run without them is still a run."""
     return hand_over(
         folder, "spark.run_tables:summarize", str(folder / "tables"), f"exchange report {folder} --spark", quiet
     )
@@ -29,7 +29,7 @@ def make_tables(folder: Path, quiet: bool) -> bool:
 
 def are_made(folder: Path) -> bool:
     """Return whether the last of a run's tables is there, and newer than the files that they are made of."""
-    last_table = folder / "tables" / "sample_seconds.parquet"
+    last_table = folder / "tables" / "sample_summary.parquet"
     if not last_table.exists():
         return False
     made_ns = last_table.stat().st_mtime_ns

@@ -24,8 +24,8 @@ from spark.dataset.summarizing import summarize_runs
 from spark.errors import DatasetUnreadableError, TablesBusyError
 from spark.run_facts import read_run
 from spark.run_tables import write_run_tables
+from spark.tables.problems import COPY, NO_RECORD
 from spark.tables.schemas import KINDS, table_schema
-from spark.tables.spool_tables import COPY, NO_RECORD
 from tests.spark.dataset.conftest import Dataset, RecordedRuns, SparkCommand, write_trial
 
 pytestmark = pytest.mark.jvm

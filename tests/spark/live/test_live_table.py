@@ -33,7 +33,7 @@ from spark.live.records import identified_records
 from spark.live.table import LiveTable
 from spark.summary import MEASURED, RATE
 from spark.tables.files import read_whole, spark_path, write_by_spark
-from spark.tables.spool_tables import NO_RECORD, UNKNOWN_SCHEMA
+from spark.tables.problems import NO_RECORD, UNKNOWN_SCHEMA
 from tests.spark.conftest import Analysed
 
 pytestmark = pytest.mark.jvm

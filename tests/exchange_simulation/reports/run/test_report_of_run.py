@@ -143,7 +143,7 @@ def test_an_export_makes_tables_only_if_missing_or_outdated(run: Path, monkeypat
         nonlocal makings
         makings += 1
         (folder / "tables").mkdir(exist_ok=True)
-        (folder / "tables" / "sample_seconds.parquet").write_bytes(b"")
+        (folder / "tables" / "sample_summary.parquet").write_bytes(b"")
         return True
 
     def report_with_spark(*words: str) -> None:

@@ -12,19 +12,20 @@ import pytest
 from exchange_simulation.reports.formats.numbers import ABSENT
 from exchange_simulation.reports.run.samples_table import show_samples
 
+FIGURES = {"mean_us": 120.0, "p50_us": 110.0, "p50_low_us": 105.0, "p50_high_us": 116.0, "max_us": 3_000.0}
 RECORD = {"counts": {"orders_answered": 40_000}, "settings": {"orders_per_s": 8_000.0}}
 
 
-def sampled_row(second: int | None, samples: int, source: str | None = "gateway") -> dict[str, Any]:
-    figures = {"mean_us": 120.0, "p50_us": 110.0, "p50_low_us": 105.0, "p50_high_us": 116.0, "max_us": 3_000.0}
-    return {"source": source, "second": second, "samples": samples, **figures}
+def sampled_row(second: int, samples: int, source: str = "gateway") -> dict[str, Any]:
+    return {"source": source, "second": second, "samples": samples, **FIGURES}
 
 
 def write_tables(folder: Path, *sampled: dict[str, Any]) -> None:
     tables = folder / "tables"
     tables.mkdir()
-    whole = sampled_row(None, sum(row["samples"] for row in sampled), source=None)
-    pq.write_table(pa.Table.from_pylist([*sampled, whole]), tables / "sample_seconds.parquet")
+    figures = {**FIGURES, "samples": sum(row["samples"] for row in sampled)}
+    pq.write_table(pa.Table.from_pylist(sampled), tables / "sample_seconds.parquet")
+    pq.write_table(pa.Table.from_pylist([figures]), tables / "sample_summary.parquet")
     seconds = [{"second": second, "due_p50_us": 101.0 + second} for second in range(20)]
     pq.write_table(pa.Table.from_pylist(seconds), tables / "seconds.parquet")
     pq.write_table(pa.Table.from_pylist([{"due_p50_us": 99.0}]), tables / "summary.parquet")

@@ -1,7 +1,7 @@
 """Parses the lines of a spool in Spark, from files or from a stream; a line that cannot be read has a problem.
 
-`spark/tables/spool_tables.py` makes the tables of a finished run without Spark; a test holds both equal. Only there a
-line that stands twice counts once: Spark cannot know all lines that came before.
+`spool_by_arrow.py` makes the tables of a finished run without Spark; a test holds both equal. Only there a line that
+stands twice counts once: Spark cannot know all lines that came before.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 from exchange.json_records import SCHEMA
 from exchange.measurements import BUCKETS
 from exchange.records import COMPLETION
+from spark.tables.problems import EXAMPLE_CHARACTERS, NO_RECORD, UNKNOWN_KIND, UNKNOWN_SCHEMA, WRONG_PAYLOAD
 from spark.tables.schemas import AT, ENVELOPE, KINDS, PAIR, PAIRED_SOURCE, PAYLOADS, RUN_ID, TABLE_ORIGIN
-from spark.tables.spool_tables import EXAMPLE_CHARACTERS, NO_RECORD, UNKNOWN_KIND, UNKNOWN_SCHEMA, WRONG_PAYLOAD
 
 CORRUPT = "_corrupt"
 ENVELOPE_TYPE = from_arrow_schema(ENVELOPE)

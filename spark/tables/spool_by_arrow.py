@@ -2,8 +2,8 @@
 
     spool files ── a line at a time ──▶ records of each kind ── ROWS_AT_ONCE ──▶ Arrow tables, sorted by time
 
-`spark/tables/spool.py` reads the same lines in Spark, for streams; a test holds both equal, but for copies of lines,
-which only this file leaves out.
+`spool_by_spark.py` reads the same lines in Spark, for streams; a test holds both equal, but for copies of lines, which
+only this file leaves out.
 """
 
 from __future__ import annotations
@@ -20,16 +20,8 @@ import pyarrow as pa
 from exchange.json_records import SCHEMA
 from exchange.records import COMPLETION, damage_of_buckets
 from exchange.seconds import Once
+from spark.tables.problems import COPY, EXAMPLE_CHARACTERS, NO_RECORD, UNKNOWN_KIND, UNKNOWN_SCHEMA, WRONG_PAYLOAD
 from spark.tables.schemas import KINDS, PAIRED_SOURCE, PAYLOADS, table_schema
-
-EXAMPLE_CHARACTERS = 160
-"""The length of the beginning of a line that is shown with its problem."""
-NO_RECORD = "no record: not one JSON object with the fields of a spool record"
-UNKNOWN_SCHEMA = f"unknown schema: not {SCHEMA}"
-UNKNOWN_KIND = "unknown kind"
-WRONG_PAYLOAD = "wrong payload: not that of its kind"
-COPY = "copy: the same line stands in the spool before"
-"""The problems of lines. A line with a problem is in no table of its kind, but in quarantine."""
 
 ROWS_AT_ONCE = 1_000
 """Records become Arrow columns after so many, since their lists take several times the memory in Python."""
