@@ -18,8 +18,8 @@ from exchange_simulation.launching.typed_settings import run_settings
 from exchange_simulation.reports.formats.numbers import three_digits
 
 if TYPE_CHECKING:
+    from exchange_simulation.experiments.tapes.event_file import EventFile
     from exchange_simulation.experiments.tapes.importing import ImportedTape
-    from exchange_simulation.experiments.tapes.parts import EventFile
     from exchange_simulation.experiments.tapes.statistics import ArrivalFigures, TapeStatistics
 
 

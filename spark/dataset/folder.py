@@ -22,7 +22,7 @@ PATH = "path"
 
 
 class TablesFolder(ABC):
-    """A folder of tables to read. Names are relative to the folder, with / between their parts."""
+    """A folder of tables to read. Names are relative to the folder, with / between folders."""
 
     local: Path | None = None
     """The folder, if it is on this machine, and this process may read and change it."""
@@ -45,7 +45,7 @@ class TablesFolder(ABC):
 
     @abstractmethod
     def files(self, name: str) -> list[str]:
-        """Return every part anywhere below the folder `name`, relative to this folder; none if it does not exist."""
+        """Return every file part-* below the folder `name`, relative to this folder; none if that does not exist."""
 
 
 class DatasetFolder(TablesFolder):

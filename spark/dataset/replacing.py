@@ -42,11 +42,11 @@ def changing(folder: DatasetFolder) -> Iterator[None]:
 
 
 def refuse_object_stores(folder: DatasetFolder) -> None:
-    """Raise DatasetUnreadableError if a rename there copies file by file, so that a killed job would leave a part."""
+    """Raise DatasetUnreadableError if a rename there copies file by file: a killed job would leave half of them."""
     if not folder.renames_at_once:
         raise DatasetUnreadableError(
-            f"{folder.url} is in a file system without a rename that happens at once, so a killed job would leave a "
-            "part of its tables there: make them in a folder of this machine or in hdfs:, then copy them"
+            f"{folder.url} is in a file system without a rename that happens at once, so a killed job would leave "
+            "half of its tables there: make them in a folder of this machine or in hdfs:, then copy them"
         )
 
 

@@ -75,10 +75,10 @@ def summary_rows(spark: SparkSession, tables: Mapping[str, DataFrame], runs: Seq
     Spark groups the records of all kinds together, so that an executor gets all records of a run in one call.
     """
     names = pa.table({"experiment": [run.experiment for run in runs], "run": [run.run for run in runs]})
-    parts = [spark.createDataFrame(names).withColumn(KIND, fn.lit(RUN_ITSELF))]
+    rows_of_kinds = [spark.createDataFrame(names).withColumn(KIND, fn.lit(RUN_ITSELF))]
     for kind, records in tables.items():
-        parts.append(records.select(*KEYS, fn.lit(kind).alias(KIND), *COLUMNS_READ[kind]))
-    together = reduce(lambda first, second: first.unionByName(second, allowMissingColumns=True), parts)
+        rows_of_kinds.append(records.select(*KEYS, fn.lit(kind).alias(KIND), *COLUMNS_READ[kind]))
+    together = reduce(lambda first, second: first.unionByName(second, allowMissingColumns=True), rows_of_kinds)
     rows = together.groupBy(*KEYS).applyInArrow(_summarizer(runs), from_arrow_schema(ROW_SCHEMA))
     return rows.repartition(1).sortWithinPartitions(*KEYS, "second")
 

@@ -171,9 +171,9 @@ def statement_of(name: str, tables: Collection[str]) -> str:
     missing = [table for table in EVENT_COLUMNS if table not in tables]
     if not view.takes_any or not view.can_be_made(tables) or not missing:
         return text
-    comments, begins_with_with, parts = text.partition("\nwith ")
+    comments, begins_with_with, rest = text.partition("\nwith ")
     empty_tables = [f"{table} as ({_no_rows(EVENT_COLUMNS[table])})" for table in missing]
-    return comments + begins_with_with + ",\n".join([*empty_tables, parts])
+    return comments + begins_with_with + ",\n".join([*empty_tables, rest])
 
 
 def _no_rows(columns: str) -> str:

@@ -91,8 +91,8 @@ def class_archive(java: Java, folder: Path) -> ClassArchive:
 def _key(java: Java) -> str:
     """Return a key that differs for another Java, another pyspark, or another installation of either."""
     jars = Path(pyspark.__file__).parent / "jars"
-    parts = (java.executable.resolve(), java.executable.stat().st_mtime_ns, jars, jars.stat().st_mtime_ns)
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
+    installation = (java.executable.resolve(), java.executable.stat().st_mtime_ns, jars, jars.stat().st_mtime_ns)
+    return hashlib.sha256(repr(installation).encode()).hexdigest()[:12]
 
 
 def _remove_abandoned(folder: Path) -> None:

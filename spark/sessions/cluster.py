@@ -107,8 +107,8 @@ def home_of(master: str, folder: Path) -> Path:
         return installed
     home = folder / "home"
     home.mkdir()
-    for part in installed.iterdir():
-        (home / part.name).symlink_to(part)
+    for path in installed.iterdir():
+        (home / path.name).symlink_to(path)
     return home
 
 

@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame
 from spark.errors import DatasetUnreadableError, TablesBusyError, TablesUnwritableError
 from spark.tables.table_writer import TableWriter
 
-PARTS = ".parts"
+UNDER_WAY = ".under-way"
 LOCK = ".lock"
 ABANDONED_AFTER_S = 3600
 
@@ -49,10 +49,10 @@ def escaped(path: str) -> str:
 def write_table(rows: pa.Table, file: Path) -> None:
     """Replace `file` by these rows; a reader sees the old table or the new one."""
     with _hidden_folder(file) as hidden:
-        part = hidden / file.name
-        with TableWriter(part, rows.schema) as writer:
+        under_way = hidden / file.name
+        with TableWriter(under_way, rows.schema) as writer:
             writer.add(rows)
-        part.replace(file)
+        under_way.replace(file)
 
 
 def write_by_spark(rows: DataFrame, file: Path) -> None:
@@ -67,7 +67,7 @@ def write_by_spark(rows: DataFrame, file: Path) -> None:
 @contextmanager
 def _hidden_folder(file: Path) -> Iterator[Path]:
     """Make a hidden folder beside `file` for one writer of it, and remove it at the block's end."""
-    folder = Path(tempfile.mkdtemp(prefix=f".{file.stem}-", suffix=PARTS, dir=file.parent))
+    folder = Path(tempfile.mkdtemp(prefix=f".{file.stem}-", suffix=UNDER_WAY, dir=file.parent))
     try:
         yield folder
     finally:
@@ -93,9 +93,9 @@ def tables_folder(run_folder: Path) -> Path:
 
 def _remove_abandoned(folder: Path) -> None:
     """Remove the files that a killed analysis left. A younger one may be at work at the same time."""
-    for parts in folder.glob(f".*{PARTS}"):
-        if time.time() - parts.stat().st_mtime > ABANDONED_AFTER_S:
-            shutil.rmtree(parts, ignore_errors=True)
+    for hidden in folder.glob(f".*{UNDER_WAY}"):
+        if time.time() - hidden.stat().st_mtime > ABANDONED_AFTER_S:
+            shutil.rmtree(hidden, ignore_errors=True)
 
 
 @contextmanager

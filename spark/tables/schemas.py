@@ -92,7 +92,7 @@ def table_schema(kind: str) -> pa.Schema:
 
 
 RESERVED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
-"""The characters that Hive and Spark escape in the name of a partition's folder."""
+"""The characters that Hive and Spark escape in the value of a folder such as experiment=E."""
 PART_FILE = re.compile(r"[^/]+/experiment=(?P<experiment>[^/]*)/part-(?P<part>[0-9]+)\.parquet")
 
 

@@ -87,8 +87,8 @@ def _lines(spool: Path) -> Iterator[tuple[str, bytes]]:
     for path in sorted(spool.glob("[!.]*.jsonl")):
         with path.open("rb") as file:
             for line in file:
-                for part in line.splitlines():  # a damaged line may hold further ends of lines
-                    yield path.name, part
+                for piece in line.splitlines():  # a damaged line may hold further ends of lines
+                    yield path.name, piece
 
 
 def _record(text: str) -> tuple[SpoolLine, Any]:

@@ -27,7 +27,7 @@ print(gateway.seeds.instrument_seed(1, 1))
 def test_the_zip_holds_every_package_with_its_data_and_nothing_compiled(tmp_path: Path) -> None:
     names = zipfile.ZipFile(package_zip(tmp_path)).namelist()
     assert {name.partition("/")[0] for name in names} == set(PACKAGES)
-    assert "exchange_simulation/experiments/simulate/parts.py" in names
+    assert "exchange_simulation/experiments/simulate/partitions.py" in names
     assert any(name.endswith(".css") for name in names)
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
 

@@ -109,7 +109,7 @@ def test_a_full_disk_is_an_error_before_spark_starts(tmp_path: Path, monkeypatch
 
 
 def test_parts_of_a_killed_analysis_are_removed_once_they_are_old(tmp_path: Path) -> None:
-    old = tmp_path / "tables" / ".traffic-old.parts"
+    old = tmp_path / "tables" / ".traffic-old.under-way"
     new = tmp_path / "tables" / ".traffic-new.parts"
     old.mkdir(parents=True)
     new.mkdir()

@@ -103,14 +103,15 @@ class EngineStreams:
         """Compare the next answers of the engine with the recorded ones. ValueError if they are not the same."""
         if self.is_shared:
             offsets = offsets_of(answers, ANSWER_SIZES)
-            parts = routed(answers, offsets, len(self.counts), get_quotes=self.gets_quotes)
+            answers_by_gateway = routed(answers, offsets, len(self.counts), get_quotes=self.gets_quotes)
         else:
-            parts = [answers]
-        for i, part in enumerate(parts):
-            first = self._checked[i]
-            if not np.array_equal(part, self.answers[i][first : first + len(part)]):
+            answers_by_gateway = [answers]
+        for place, computed in enumerate(answers_by_gateway):
+            first = self._checked[place]
+            recorded = self.answers[place][first : first + len(computed)]
+            if not np.array_equal(computed, recorded):
                 raise ValueError("its answers are not those of the matching engine to its orders")
-            self._checked[i] = first + len(part)
+            self._checked[place] = first + len(computed)
 
     def check_ends(self) -> None:
         """Raise ValueError if more answers were recorded than the messages cause."""

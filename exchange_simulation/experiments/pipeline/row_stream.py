@@ -1,6 +1,6 @@
 """All rows of a query as Arrow batches, in bounded memory on both sides.
 
-    executors on this machine ──Parquet parts in a scratch folder──▶ batches, in the order of the rows
+    executors on this machine ──Parquet files in a scratch folder──▶ batches, in the order of the rows
     executors elsewhere       ──a partition after the other─────────▶ batches
 
 `DataFrame.toArrow()` would hold all rows in the driver's JVM and once more in Python. A JVM of 1 GB never came to an
@@ -58,11 +58,11 @@ def _from_here(rows: DataFrame, folder: Path) -> RowStream:
         if isinstance(field.dataType, NullType):
             writable = writable.withColumn(field.name, fn.col(field.name).cast("string"))
     writable.write.mode("overwrite").parquet(spark_path(folder))
-    parts = sorted(folder.glob("part-*.parquet"))
+    files = sorted(folder.glob("part-*.parquet"))
     schema = pa.schema(
-        [field.with_name(name) for field, name in zip(pq.read_schema(parts[0]), rows.columns, strict=True)]
+        [field.with_name(name) for field, name in zip(pq.read_schema(files[0]), rows.columns, strict=True)]
     )
-    return RowStream(schema, _read(parts, schema))
+    return RowStream(schema, _read(files, schema))
 
 
 def _numbered(rows: DataFrame) -> DataFrame:
@@ -70,9 +70,9 @@ def _numbered(rows: DataFrame) -> DataFrame:
     return rows.toDF(*(f"column_{place}" for place in range(len(rows.columns))))
 
 
-def _read(parts: Iterable[Path], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    for part in parts:
-        with pq.ParquetFile(part) as file:
+def _read(files: Iterable[Path], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for path in files:
+        with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(ROWS_AT_ONCE):
                 yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 

@@ -1,4 +1,4 @@
-"""The events of a part as Parquet files in memory, in the columns of recorded runs' events.
+"""The events of a partition as Parquet files in memory, in the columns of recorded runs' events.
 
     Block ──▶ Market ──▶ rows of each table ──▶ a Parquet file for every ROWS_A_FILE rows ──▶ this process or Spark
 
@@ -48,7 +48,7 @@ class TableFile(NamedTuple):
 
     table: str
     file: str
-    """The file's name: PART-NUMBER-ROWS, with the part that made it, its number in that part, and its rows."""
+    """The file's name: PARTITION-NUMBER-ROWS. It has the partition that made it, its number in there, and its rows."""
     content: bytes
 
 
@@ -73,17 +73,17 @@ def refuse_existing(events: WantedEvents, tables: str, tables_with_run: Sequence
 
 
 def rows_in(file: str) -> int:
-    """Return the number of rows from the name of a TableFile, PART-NUMBER-ROWS."""
+    """Return the number of rows from the name of a TableFile, PARTITION-NUMBER-ROWS."""
     _, _, rows = file.split("-")
     return int(rows)
 
 
 class EventFiles:
-    """Collects the events of a part's instruments, one after the other, and yields each file when it is full."""
+    """Collects the events of a partition's instruments, one after the other, and yields each file when it is full."""
 
-    def __init__(self, events: WantedEvents, part: int, max_price: int) -> None:
+    def __init__(self, events: WantedEvents, partition: int, max_price: int) -> None:
         self._events = events
-        self._part = part
+        self._partition = partition
         self._max_price = max_price
         self._open: dict[str, _OpenFile] = {}
         self._files = 0
@@ -135,7 +135,7 @@ class EventFiles:
         """Close the open file of a table, and return it."""
         file = self._open.pop(table)
         self._files += 1
-        name = f"{self._part:06}-{self._files:06}-{file.rows}"
+        name = f"{self._partition:06}-{self._files:06}-{file.rows}"
         return TableFile(table=table, file=name, content=file.close())
 
 

@@ -1,7 +1,7 @@
-"""A simulation on Spark. A part is a partition; the executor makes whole Parquet files, and Spark writes them.
+"""A simulation on Spark: executors match its partitions into whole Parquet files, and Spark writes these.
 
-    numbers of instruments ──▶ executors ── MatchPart ──▶ files as bytes ─┬─▶ Spark's writer, to any file system
-                                                                         └─▶ rows of instruments, to this process
+    numbers of instruments ──▶ executors ── MatchPartition ──▶ files as bytes ─┬─▶ Spark's writer, to any file system
+                                                                              └─▶ rows of instruments, to this process
 
 Spark's text writer writes the files. It writes the bytes of a row unchanged and `lineSep` after each row. So the last
 four bytes of each Parquet file are removed, and `lineSep` adds them again. Spark's Parquet writer takes single rows and
@@ -29,13 +29,13 @@ from exchange_simulation.experiments.simulate.events import (
     refuse_existing,
     rows_in,
 )
-from exchange_simulation.experiments.simulate.partitions import collect, each_number, finished_partitions, job_errors
-from exchange_simulation.experiments.simulate.parts import (
+from exchange_simulation.experiments.simulate.executors import collect, each_number, finished_partitions, job_errors
+from exchange_simulation.experiments.simulate.partitions import (
     FILES,
     INSTRUMENTS,
     Matched,
-    MatchPart,
-    OnParts,
+    MatchPartition,
+    OnPartitions,
     rows_of_files,
     sorted_rows,
 )
@@ -58,17 +58,25 @@ from spark.sessions.session import open_session
 MAGIC = "PAR1"
 """The last bytes of a Parquet file."""
 WRITING = {"spark.sql.maxConcurrentOutputFileWriters": "8"}
-"""With this setting, Spark writes each file when it comes, and does not first sort a part's files by their folders."""
+"""With this setting, Spark writes each file when it comes, and does not sort a partition's files by folder first."""
 CORES = 2
-"""The number of cores that load their kernels before the clock starts. Further cores load them in their first part."""
+"""The number of cores that load their kernels before the clock starts; others load them in their first partition."""
 LOOK_EVERY_S = 1.0
-"""The time between two reports of the number of finished parts."""
+"""The time between two reports of the number of finished partitions."""
 
 
 def match_on_spark(
-    master: str, work: MatchPart, parts: int, on_parts: OnParts, tables: str | None, settings: Mapping[str, str]
+    master: str,
+    work: MatchPartition,
+    partitions: int,
+    on_partitions: OnPartitions,
+    tables: str | None,
+    settings: Mapping[str, str],
 ) -> Matched:
-    """Match all parts, and write events into `tables`. ClickException if Spark fails, UserError without a Spark."""
+    """Match all partitions, and write events into `tables`.
+
+    ClickException if Spark fails, UserError without a Spark.
+    """
     start_s = time.monotonic()
     instruments = work.simulation.instruments
     written: dict[str, WrittenTable] = {}
@@ -78,8 +86,8 @@ def match_on_spark(
             wait_for_executor(spark)
             collect(each_number(spark, CORES, work.warm_up, FILES, CORES))
             ready_s = time.monotonic()
-            with _cancelled_by_signals(), _counting_parts(spark, on_parts):
-                files = each_number(spark, instruments, work, FILES, parts)
+            with _cancelled_by_signals(), _counting_partitions(spark, on_partitions):
+                files = each_number(spark, instruments, work, FILES, partitions)
                 if work.events and tables:
                     rows, written = _write(spark, files, work.events, tables)
                 else:
@@ -133,7 +141,7 @@ def _move_into_tables(spark: SparkSession, folder: DatasetFolder, events: Wanted
         files = folder.files(f"{hidden}/written/table={table}")
         for number, file in enumerate(files):
             folder.rename(file, f"{hidden}/{run_folder}/part-{number}.parquet")
-        # Spark wrote each file to .../table=TABLE/file=PART-NUMBER-ROWS/NAME.
+        # Spark wrote each file to .../table=TABLE/file=PARTITION-NUMBER-ROWS/NAME.
         rows = sum(rows_in(file.split("/")[-2]) for file in files)
         readable_rows = 0
         if files:
@@ -167,16 +175,16 @@ def _cancelled_by_signals() -> contextlib.AbstractContextManager[None]:
     return signals_handled_by(ENDING_SIGNALS, cancel)
 
 
-def _counting_parts(spark: SparkSession, on_parts: OnParts) -> contextlib.AbstractContextManager[None]:
-    """Report the number of finished parts once a second, from a thread.
+def _counting_partitions(spark: SparkSession, on_partitions: OnPartitions) -> contextlib.AbstractContextManager[None]:
+    """Report the number of finished partitions once a second, from a thread.
 
-    The number never falls: the jobs that later check the files have fewer parts, and are not counted.
+    The number never falls: the jobs that later check the files have fewer partitions, and are not counted.
     """
 
     def report(is_over: threading.Event) -> None:
         most_finished = 0
         while not is_over.wait(LOOK_EVERY_S):
             most_finished = max(most_finished, finished_partitions(spark))
-            on_parts(most_finished)
+            on_partitions(most_finished)
 
     return in_background(report)

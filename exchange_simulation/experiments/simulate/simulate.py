@@ -17,7 +17,13 @@ from exchange.json_records import SCHEMA
 from exchange.words import counted, printable
 from exchange_simulation.experiments.events.tables import TABLES
 from exchange_simulation.experiments.simulate.events import WantedEvents
-from exchange_simulation.experiments.simulate.parts import ROWS_FILE, Matched, MatchPart, OnParts, match_in_this_process
+from exchange_simulation.experiments.simulate.partitions import (
+    ROWS_FILE,
+    Matched,
+    MatchPartition,
+    OnPartitions,
+    match_in_this_process,
+)
 from exchange_simulation.experiments.simulate.simulation import Simulation
 from exchange_simulation.launching.errors import UserError, writing
 from exchange_simulation.launching.files import dated_name, local_path, new_run_folder, write_json
@@ -34,10 +40,10 @@ MARKET = "market"
 """The default folder of the tables of events, in the simulation's folder."""
 ORDERS_PER_S = 1_000.0
 TITLES = {"orders": "orders", "trades": "trades", "volume_traded": "lots traded"}
-ORDERS_A_PART = 5_000_000
-"""Orders of a part by default. They take about a second on a quiet core, much longer than a part's start."""
-LEAST_PARTS = 8
-"""The least number of parts by default. With several parts for each core, a slow or busy core can take fewer."""
+ORDERS_A_PARTITION = 5_000_000
+"""Orders of a partition by default. They take about a second on a quiet core, much longer than a partition's start."""
+LEAST_PARTITIONS = 8
+"""The least number of partitions by default. With several for each core, a slow or busy core can take fewer."""
 
 
 def simulate(
@@ -95,22 +101,24 @@ def match_simulation(
 
     If the simulation fails or is interrupted, its folder is removed.
     """
-    parts = number_of_parts(simulation, partitions)
+    partitions = number_of_partitions(simulation, partitions)
     warn_of_prices(simulation.prices, simulation.max_price)
     with ended_as_by_ctrl_c(), contextlib.ExitStack() as removed_on_failure:
         with signals_deferred():
             folder = new_run_folder(Path(results), name or dated_name("simulate"))
             removed_on_failure.enter_context(_removed_on_failure(folder))
-        header = _record_header(folder, simulation, master, parts)
+        header = _record_header(folder, simulation, master, partitions)
         tables_url = None
         wanted_events = None
         if events:
             tables_url = _tables_url(tables or str(folder / MARKET), master)
             wanted_events = WantedEvents(tables=tuple(events), run=folder.name, orders_per_s=orders_per_s)
         if master != "none":
-            say(f"starting Spark takes 5 s or more; the bar moves when the first of {parts:,} parts is matched")
-        with _parts_bar(parts, simulation.orders) as on_parts:
-            matched = _match(master, MatchPart(simulation, wanted_events), parts, on_parts, tables_url, settings)
+            say(f"starting Spark takes 5 s or more; the bar moves when the first of {partitions:,} partitions is done")
+        with _partitions_bar(partitions, simulation.orders) as on_partitions:
+            matched = _match(
+                master, MatchPartition(simulation, wanted_events), partitions, on_partitions, tables_url, settings
+            )
         record = {**header, **_results(matched, simulation)}
         if wanted_events:
             record["events"] = {
@@ -123,7 +131,7 @@ def match_simulation(
     return MeasuredSimulation(folder, record, matched.notes)
 
 
-def _record_header(folder: Path, simulation: Simulation, master: str, parts: int) -> dict[str, Any]:
+def _record_header(folder: Path, simulation: Simulation, master: str, partitions: int) -> dict[str, Any]:
     """Return the fields of the record that are known before the start.
 
     The record is written at the end, and a failure removes the folder, so a folder with a record is always complete.
@@ -135,7 +143,7 @@ def _record_header(folder: Path, simulation: Simulation, master: str, parts: int
         "started_at": now(),
         "settings": simulation.as_dict(),
         "master": master,
-        "partitions": parts,
+        "partitions": partitions,
         "host": host_facts(),
         "versions": versions(),
     }
@@ -155,39 +163,44 @@ def _tables_url(tables: str, master: str) -> str:
 
 
 @contextlib.contextmanager
-def _parts_bar(parts: int, orders: int) -> Iterator[OnParts]:
-    """Show a progress bar of orders on stderr. All parts have about the same number of orders."""
+def _partitions_bar(partitions: int, orders: int) -> Iterator[OnPartitions]:
+    """Show a progress bar of orders on stderr. All partitions have about the same number of orders."""
     with counting("simulate", orders, f" of {orders:,} orders", "matched") as on_orders:
 
-        def on_parts(done: int) -> None:
+        def on_partitions(done: int) -> None:
             if done:
-                on_orders(done * orders // parts)
+                on_orders(done * orders // partitions)
 
-        yield on_parts
+        yield on_partitions
 
 
-def number_of_parts(simulation: Simulation, partitions: int | None) -> int:
-    """Return the number of parts, at most one for each instrument. UserError if `partitions` is out of range."""
+def number_of_partitions(simulation: Simulation, partitions: int | None) -> int:
+    """Return the number of partitions, at most one for each instrument. UserError if `partitions` is out of range."""
     if partitions is None:
-        parts = max(LEAST_PARTS, simulation.orders // ORDERS_A_PART)
-        return min(parts, simulation.instruments)
+        usual = max(LEAST_PARTITIONS, simulation.orders // ORDERS_A_PARTITION)
+        return min(usual, simulation.instruments)
     try:
         whole("partitions", partitions, 1, simulation.instruments)
     except BadSetting as error:
-        raise UserError(f"--{error}: an instrument is the least that a part can be") from error
+        raise UserError(f"--{error}: a partition has one instrument or more") from error
     return partitions
 
 
 def _match(
-    master: str, work: MatchPart, parts: int, on_parts: OnParts, tables: str | None, settings: Mapping[str, str]
+    master: str,
+    work: MatchPartition,
+    partitions: int,
+    on_partitions: OnPartitions,
+    tables: str | None,
+    settings: Mapping[str, str],
 ) -> Matched:
     """Match in this process if the master is `none`, else on Spark. ClickException if a book needs too much memory."""
     try:
         if master == "none":
-            return match_in_this_process(work, parts, on_parts, Path(tables) if tables else None)
+            return match_in_this_process(work, partitions, on_partitions, Path(tables) if tables else None)
         from exchange_simulation.experiments.simulate.on_spark import match_on_spark
 
-        return match_on_spark(master, work, parts, on_parts, tables, settings)
+        return match_on_spark(master, work, partitions, on_partitions, tables, settings)
     except MemoryError as error:
         most_orders = ceil(work.simulation.orders / work.simulation.instruments)
         raise click.ClickException(

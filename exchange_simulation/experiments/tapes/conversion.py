@@ -46,8 +46,8 @@ VOLUME = 4  # lots that rest
 COLUMNS = 5
 
 # Words of the state.
-TAPE_BYTES = 0  # in the part that is written now
-PART_RECORDS = 1  # in the part that is written now
+TAPE_BYTES = 0  # of the chunk that is converted now
+CHUNK_RECORDS = 1  # of the chunk that is converted now
 RECORDS = 2  # on the whole tape; the next record has this number + 1
 RESTING = 3  # orders in the table
 LAST_NS = 4
@@ -99,7 +99,7 @@ class Conversion(NamedTuple):
     table: Table
     """The resting orders by their number: open addressing, at most half full. Shape (capacity, COLUMNS)."""
     tape: Bytes
-    """The records of this part of the tape."""
+    """The records that the chunk becomes."""
     due: Longs
     """The due times of these records, in ns."""
     state: Longs
@@ -108,7 +108,7 @@ class Conversion(NamedTuple):
 
 
 def new_conversion(records: int, tick: int) -> Conversion:
-    """Return the memory of a conversion that writes at most so many records for each part of a file."""
+    """Return the memory of a conversion that writes at most so many records for each chunk of a file."""
     state = np.zeros(STATE_WORDS, np.int64)
     state[TICK] = tick
     state[LOWEST_PRICE] = MAX_PRICE
@@ -193,8 +193,8 @@ def _next_id(conversion: Conversion, time_ns: int) -> int:
         conversion.left_out[TIME_GOES_BACK] += 1
     else:
         state[LAST_NS] = time_ns
-    conversion.due[state[PART_RECORDS]] = state[LAST_NS]
-    state[PART_RECORDS] += 1
+    conversion.due[state[CHUNK_RECORDS]] = state[LAST_NS]
+    state[CHUNK_RECORDS] += 1
     state[RECORDS] += 1
     return state[RECORDS]
 

@@ -1,6 +1,6 @@
 """Imports a file of market data: a tape, its due times, and counts of all that a tape cannot say.
 
-file ──▶ parts of bounded size ──▶ EventFile.convert ──▶ records and due times ──▶ TAPE and TAPE.due
+file ──▶ chunks of bounded size ──▶ EventFile.convert ──▶ records and due times ──▶ TAPE and TAPE.due
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import numpy as np
 from exchange.words import counted
 from exchange_simulation.experiments.tapes.conversion import (
     CANCELS,
+    CHUNK_RECORDS,
     EXECUTIONS,
     HIGHEST_PRICE,
     LEFT_OUT_WORDS,
     LOWEST_PRICE,
     ORDERS,
-    PART_RECORDS,
     RECORDS,
     REPLACES,
     TAPE_BYTES,
@@ -28,13 +28,13 @@ from exchange_simulation.experiments.tapes.conversion import (
     grown,
     new_conversion,
 )
-from exchange_simulation.experiments.tapes.parts import BAD, GROW, EventFile
+from exchange_simulation.experiments.tapes.event_file import BAD, GROW, EventFile
 from exchange_simulation.launching.errors import UserError, reading, writing
 from exchange_simulation.launching.files import whole_file
 from gateway.tape import due_path
 from transports.frames import Bytes
 
-PART_BYTES = 1 << 23
+CHUNK_BYTES = 1 << 23
 MOST_RECORDS = 2**32 - 1
 """Ids of records travel as u32."""
 
@@ -61,16 +61,16 @@ class ImportedTape:
 
 
 class _Import:
-    """Converts a file part by part, and writes what the parts become."""
+    """Converts a file chunk by chunk, and writes what the chunks become."""
 
     def __init__(self, source: Path, events: EventFile, tick: int) -> None:
         self._source = source
         self._events = events
-        self.conversion = new_conversion(PART_BYTES // events.least_event_bytes + 1, tick)
+        self.conversion = new_conversion(CHUNK_BYTES // events.least_event_bytes + 1, tick)
 
     def convert(self, file: FileIO, tape: BinaryIO, due_times: BinaryIO) -> None:
         """Convert the whole file. UserError if it is not of the format, or has too many events."""
-        buffer = np.zeros(PART_BYTES, np.uint8)
+        buffer = np.zeros(CHUNK_BYTES, np.uint8)
         offset = 0  # of the buffer's start, in the file
         filled = 0
         is_last = False
@@ -78,40 +78,40 @@ class _Import:
             received = file.readinto(buffer[filled:].data)
             is_last = received == 0
             filled += received
-            part = buffer[:filled]
-            end = self._convert_part(part, offset, is_last)
+            chunk = buffer[:filled]
+            end = self._convert_chunk(chunk, offset, is_last)
             self._write(tape, due_times)
             rest = filled - end
             if rest > 0 and (is_last or rest == len(buffer)):
-                raise self._objection(part, end, offset)
-            buffer[:rest] = part[end:].copy()
+                raise self._objection(chunk, end, offset)
+            buffer[:rest] = chunk[end:].copy()
             offset += end
             filled = rest
 
-    def _convert_part(self, part: Bytes, offset: int, is_last: bool) -> int:
-        """Convert the whole events of a part; returns where they end. UserError at an event that is none."""
+    def _convert_chunk(self, chunk: Bytes, offset: int, is_last: bool) -> int:
+        """Convert the whole events of a chunk; returns where they end. UserError at an event that is none."""
         at = 0
         why = GROW
         while why == GROW:
-            why, at = self._events.convert(self.conversion, part, at, is_last)
+            why, at = self._events.convert(self.conversion, chunk, at, is_last)
             if why == GROW:
                 self.conversion = grown(self.conversion)
         if why == BAD:
-            raise self._objection(part, at, offset)
+            raise self._objection(chunk, at, offset)
         if self.conversion.state[RECORDS] > MOST_RECORDS:
             raise UserError(f"{self._source} has more than {MOST_RECORDS:,} events, the most that a tape can have")
         return at
 
-    def _objection(self, part: Bytes, at: int, offset: int) -> UserError:
-        return UserError(f"{self._source}: {self._events.objection(part, at, offset + at)}")
+    def _objection(self, chunk: Bytes, at: int, offset: int) -> UserError:
+        return UserError(f"{self._source}: {self._events.objection(chunk, at, offset + at)}")
 
     def _write(self, tape: BinaryIO, due_times: BinaryIO) -> None:
-        """Write the records and due times of a part, and begin the next part."""
+        """Write the records and due times of a chunk, and begin the next chunk."""
         state = self.conversion.state
         tape.write(self.conversion.tape[: state[TAPE_BYTES]].data)
-        due_times.write(self.conversion.due[: state[PART_RECORDS]].astype("<u8").data)
+        due_times.write(self.conversion.due[: state[CHUNK_RECORDS]].astype("<u8").data)
         state[TAPE_BYTES] = 0
-        state[PART_RECORDS] = 0
+        state[CHUNK_RECORDS] = 0
 
     def outcome(self, output: Path) -> ImportedTape:
         """Return the counts of what was converted. UserError if no order was."""

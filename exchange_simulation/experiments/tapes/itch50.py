@@ -21,7 +21,7 @@ from exchange_simulation.experiments.tapes.conversion import (
     reduce_order,
     replace_order,
 )
-from exchange_simulation.experiments.tapes.parts import BAD, END_OF_PART, GROW, EventFile
+from exchange_simulation.experiments.tapes.event_file import BAD, END_OF_CHUNK, GROW, EventFile
 from transports.frames import Bytes, Longs
 
 
@@ -172,11 +172,11 @@ def _convert(conversion: Conversion, data: Bytes, at: int, sizes: Longs, types: 
         else:
             words[OTHER_STOCKS] += 1
         at = message + size
-    return END_OF_PART, at
+    return END_OF_CHUNK, at
 
 
 class ItchFile(EventFile):
-    """Reads the messages of one stock, part by part."""
+    """Reads the messages of one stock, chunk by chunk."""
 
     name = "ITCH 5.0"
     least_event_bytes = LEAST_EVENT_BYTES
@@ -196,17 +196,17 @@ class ItchFile(EventFile):
     def events(self) -> int:
         return int(self._types.sum()) + int(self._words[OTHER_STOCKS])
 
-    def convert(self, conversion: Conversion, part: Bytes, at: int, is_last: bool) -> tuple[int, int]:  # noqa: ARG002
+    def convert(self, conversion: Conversion, chunk: Bytes, at: int, is_last: bool) -> tuple[int, int]:  # noqa: ARG002
         """Convert the messages from `at` on. Returns why it stopped, and where."""
-        return _convert(conversion, part, at, SIZES, self._types, self._words)
+        return _convert(conversion, chunk, at, SIZES, self._types, self._words)
 
-    def objection(self, part: Bytes, at: int, offset: int) -> str:
+    def objection(self, chunk: Bytes, at: int, offset: int) -> str:
         """Return the sentence about the bytes at `at`, which are no whole message."""
-        left = len(part) - at
+        left = len(chunk) - at
         if left <= LENGTH_BYTES:
             return f"truncated: a message of {left} bytes at offset {offset}"
-        length = int.from_bytes(part[at : at + LENGTH_BYTES].tobytes(), "big")
-        code = chr(part[at + LENGTH_BYTES])
+        length = int.from_bytes(chunk[at : at + LENGTH_BYTES].tobytes(), "big")
+        code = chr(chunk[at + LENGTH_BYTES])
         message = ITCH_MESSAGES.get(code)
         if message is None:
             return f"no message of ITCH 5.0 at offset {offset}: no message has the type {code!r}"

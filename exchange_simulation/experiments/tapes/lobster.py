@@ -18,7 +18,7 @@ from exchange_simulation.experiments.tapes.conversion import (
     is_half_full,
     reduce_order,
 )
-from exchange_simulation.experiments.tapes.parts import BAD, END_OF_PART, GROW, EventFile
+from exchange_simulation.experiments.tapes.event_file import BAD, END_OF_CHUNK, GROW, EventFile
 from transports.frames import Bytes, Longs
 
 # Columns of a line.
@@ -188,11 +188,11 @@ def _convert(conversion: Conversion, text: Bytes, at: int, is_last: bool, types:
         types[fields[EVENT_TYPE]] += 1
         _enter(conversion, fields)
         at = min(end + 1, len(text))
-    return END_OF_PART, at, NONE_WRONG
+    return END_OF_CHUNK, at, NONE_WRONG
 
 
 class LobsterFile(EventFile):
-    """Reads a message file of LOBSTER, part by part."""
+    """Reads a message file of LOBSTER, chunk by chunk."""
 
     name = "LOBSTER"
     tape_content = "order"
@@ -206,14 +206,14 @@ class LobsterFile(EventFile):
     def events(self) -> int:
         return int(self._types.sum())
 
-    def convert(self, conversion: Conversion, part: Bytes, at: int, is_last: bool) -> tuple[int, int]:
+    def convert(self, conversion: Conversion, chunk: Bytes, at: int, is_last: bool) -> tuple[int, int]:
         """Convert the lines from `at` on. Returns why it stopped, and where."""
-        why, end, self._wrong_column = _convert(conversion, part, at, is_last, self._types)
+        why, end, self._wrong_column = _convert(conversion, chunk, at, is_last, self._types)
         return why, end
 
-    def objection(self, part: Bytes, at: int, offset: int) -> str:  # noqa: ARG002
+    def objection(self, chunk: Bytes, at: int, offset: int) -> str:  # noqa: ARG002
         """Return the sentence about the line at `at`, which is none of LOBSTER's."""
-        line = part[at : at + LONGEST_QUOTED].tobytes().split(b"\n")[0].decode("ascii", "backslashreplace")
+        line = chunk[at : at + LONGEST_QUOTED].tobytes().split(b"\n")[0].decode("ascii", "backslashreplace")
         columns = ", ".join(COLUMNS)
         wrong = COLUMNS[self._wrong_column]
         return (

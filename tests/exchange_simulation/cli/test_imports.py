@@ -34,7 +34,7 @@ def test_launcher_and_reporter_import_no_compiler_and_no_drawing() -> None:
 
 def test_a_simulation_s_parts_import_no_spark() -> None:
     """Each process that matches a part would import it."""
-    program = "import sys, exchange_simulation.experiments.simulate.parts; print(*sys.modules)"
+    program = "import sys, exchange_simulation.experiments.simulate.partitions; print(*sys.modules)"
     assert "pyspark" not in printed("-c", program)
 
 

@@ -14,7 +14,7 @@ from benchmarks.reference_book import ReferenceBook
 from exchange.checksum import StreamChecksum
 from exchange.messages import ASK, BID, Message, Order, Quote, Trade, decode_all
 from exchange_simulation.experiments.events.tables import TABLES
-from exchange_simulation.experiments.simulate.parts import Matched, match_in_this_process
+from exchange_simulation.experiments.simulate.partitions import Matched, match_in_this_process
 from exchange_simulation.experiments.simulate.simulate import TITLES, _totals
 from exchange_simulation.experiments.simulate.simulation import Block, InstrumentMatcher, Simulation
 from exchange_simulation.reports.tables import terminal
@@ -128,14 +128,14 @@ def test_an_instrument_s_quotes_are_those_of_the_reference(second_instrument: Se
 def test_the_number_of_partitions_changes_only_the_number_of_files(tmp_path: Path) -> None:
     in_one = simulated(tmp_path, *MARKET, "--events", "--partitions", 1, "--name", "in 1").record
     assert in_one["events"]["trades"]["files"] == 1
-    for parts in (3, 7):
-        name = f"in {parts}"
-        record = simulated(tmp_path, *MARKET, "--events", "--partitions", parts, "--name", name).record
+    for partitions in (3, 7):
+        name = f"in {partitions}"
+        record = simulated(tmp_path, *MARKET, "--events", "--partitions", partitions, "--name", name).record
         assert result_of(record) == result_of(in_one)
         assert rows(tmp_path / name) == rows(tmp_path / "in 1")
         for table in TABLES:
             assert events(tmp_path / name, table) == events(tmp_path / "in 1", table), table
-        assert record["events"]["trades"]["files"] == parts
+        assert record["events"]["trades"]["files"] == partitions
 
 
 def test_orders_are_divided_among_instruments_and_totals_are_sums(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_small_files_are_numbered_and_hold_the_same_events(tmp_path: Path, monke
     monkeypatch.setattr("spark.tables.table_writer.ROWS_A_GROUP", 500)
     for name, size in (("BLOCK_ORDERS", 64), ("ROWS_A_FILE", 2_000)):
         monkeypatch.setattr(f"exchange_simulation.experiments.simulate.events.{name}", size)
-    monkeypatch.setattr("exchange_simulation.experiments.simulate.parts.BLOCK_ORDERS", 64)
+    monkeypatch.setattr("exchange_simulation.experiments.simulate.partitions.BLOCK_ORDERS", 64)
     small = simulated(tmp_path, *options, "--name", "small").record
     for table in ("trades", "quotes"):
         assert events(tmp_path / "small", table) == events(tmp_path / "large", table)

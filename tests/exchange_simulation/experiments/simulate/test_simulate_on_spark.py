@@ -50,14 +50,14 @@ def test_executors_in_processes_have_the_result_of_one_process(tmp_path: Path) -
     assert_same_result_as_one_process("local-cluster[2,1,1024]", tmp_path)
 
 
-def test_progress_does_not_fall_when_later_jobs_have_fewer_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    finished_parts = iter([3, 50, 1, 2])
-    reported_parts: list[int] = []
-    monkeypatch.setattr(on_spark, "finished_partitions", lambda _spark: next(finished_parts, 0))
+def test_progress_does_not_fall_when_later_jobs_have_fewer_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    finished = iter([3, 50, 1, 2])
+    reported: list[int] = []
+    monkeypatch.setattr(on_spark, "finished_partitions", lambda _spark: next(finished, 0))
     monkeypatch.setattr(on_spark, "LOOK_EVERY_S", 0.001)
-    with on_spark._counting_parts(object(), reported_parts.append):
-        until(lambda: len(reported_parts) > 3, "four reports")
-    assert reported_parts[:4] == [3, 50, 50, 50]
+    with on_spark._counting_partitions(object(), reported.append):
+        until(lambda: len(reported) > 3, "four reports")
+    assert reported[:4] == [3, 50, 50, 50]
 
 
 @pytest.fixture

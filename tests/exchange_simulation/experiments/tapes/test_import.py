@@ -88,7 +88,7 @@ def test_the_tape_of_a_market_has_its_trades_and_its_book(
     events = list(events_of(market_of(seed, 300), market, with_replaces=form == "itch50"))
     content = itch(events) if form == "itch50" else lobster(events).encode()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(importing, "PART_BYTES", part_bytes)
+        patch.setattr(importing, "CHUNK_BYTES", part_bytes)
         patch.setattr(conversion, "FIRST_CAPACITY", capacity)
         record = imported(folder, content, *(ITCH_WORDS if form == "itch50" else LOBSTER_WORDS))
     tape = messages_in(folder)

@@ -1,4 +1,4 @@
-"""The seam between a file's format and its import: a file is read in parts of bounded size."""
+"""The seam between a file's format and its import: a file is read in chunks of bounded size."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from exchange_simulation.experiments.tapes.conversion import Conversion
 from transports.frames import Bytes
 
 # The reasons for which `convert` returns.
-END_OF_PART = 0  # no whole event is left
+END_OF_CHUNK = 0  # no whole event is left
 GROW = 1  # the table of resting orders must grow first
 BAD = 2  # the event is none of this format
 
@@ -27,10 +27,10 @@ class EventFile(Protocol):
     def events(self) -> int:
         """The events that were read so far."""
 
-    def convert(self, conversion: Conversion, part: Bytes, at: int, is_last: bool) -> tuple[int, int]:
-        """Convert the whole events of the part from `at` on. Returns why it stopped, and where."""
+    def convert(self, conversion: Conversion, chunk: Bytes, at: int, is_last: bool) -> tuple[int, int]:
+        """Convert the whole events of the chunk from `at` on. Returns why it stopped, and where."""
 
-    def objection(self, part: Bytes, at: int, offset: int) -> str:
+    def objection(self, chunk: Bytes, at: int, offset: int) -> str:
         """Return the sentence about the event at `at`, which is not whole or none of this format.
 
         `offset` is that of the event in the file.
