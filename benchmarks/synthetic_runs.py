@@ -69,7 +69,7 @@ def _write_run(
     """Write one run; returns its exact percentiles, in us."""
     random = np.random.default_rng(run)
     times_ns = np.stack([_times_ns(random) for _ in range(seconds)])
-    row_of_run = IngestedRun(record=_record(run, seconds), fingerprint="", part=0).row()
+    row_of_run = IngestedRun(facts=_facts(run, seconds), fingerprint="", part=0).row()
     rows_by_table = {**_records(times_ns), RUNS_TABLE: iter([row_of_run])}
     for table, rows in rows_by_table.items():
         rows_with_run = [{**row, "run": f"{run:03}"} for row in rows]
@@ -126,7 +126,7 @@ def _origin(second: int, source: str) -> Record:
     }
 
 
-def _record(run: int, seconds: int) -> RunFacts:
+def _facts(run: int, seconds: int) -> RunFacts:
     rate = float(ORDERS_PER_S)
     return RunFacts(
         experiment=EXPERIMENT,

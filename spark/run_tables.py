@@ -24,17 +24,17 @@ def summarize(run_folder: Path, *, write_archive: bool = False) -> str | None:
     Arrow makes them all but sample_seconds and sample_summary, which Spark makes of the samples. SparkError, a sentence
     that says what to do, if it fails: without Java, once all others are made.
     """
-    record = read_run(run_folder)
+    facts = read_run(run_folder)
     tables = tables_folder(run_folder)
     with typed_errors(run_folder):
-        write_run_tables(run_folder, record)
+        write_run_tables(run_folder, facts)
         java = find_java()
         with open_session(java=java, write_archive=write_archive) as spark, typed_errors(run_folder):
             write_tables_of_samples(spark, tables)
     return java.note
 
 
-def write_run_tables(run_folder: Path, record: RunFacts) -> None:
+def write_run_tables(run_folder: Path, facts: RunFacts) -> None:
     """Write the tables that need no JVM: one for each kind, even a kind without rows, and `seconds` and `summary`.
 
     A second call replaces them. A line that cannot be read is in no table.
@@ -45,7 +45,7 @@ def write_run_tables(run_folder: Path, record: RunFacts) -> None:
     for kind, rows in spool.kinds.items():
         write_table(rows, tables / f"{kind}.parquet")
     records = [(kind, spool.kinds[kind].select(columns)) for kind, columns in COLUMNS_READ.items()]
-    rows = as_table(rows_of_run(record, records))
+    rows = as_table(rows_of_run(facts, records))
     write_table(rows.filter(pc.is_null(rows["second"])).select(RUN_COLUMNS), tables / "summary.parquet")
     write_table(rows.filter(pc.is_valid(rows["second"])).select(SECOND_COLUMNS), tables / "seconds.parquet")
 

@@ -33,13 +33,13 @@ EXPERIMENT = "experiment"
 class RunSource:
     """A finished run on this machine. `fingerprint` is a hash of run.json, by which a run read before is known."""
 
-    record: RunFacts
+    facts: RunFacts
     spool: Path
     fingerprint: str
 
     @property
     def name(self) -> Name:
-        return self.record.experiment, self.record.run
+        return self.facts.experiment, self.facts.run
 
     @property
     def has_streams(self) -> bool:
@@ -142,7 +142,7 @@ class _Ingest:
         new = [(source.name, size) for source, size in zip(sources, sizes, strict=True)]
         by_part: defaultdict[tuple[str, int], list[tuple[RunSource, int]]] = defaultdict(list)
         for source, size, part in zip(sources, sizes, parts_of(new, self._earlier.values()), strict=True):
-            by_part[source.record.experiment, part].append((source, size))
+            by_part[source.facts.experiment, part].append((source, size))
         return by_part
 
     def write_part(self, experiment: str, part: int, sources: Sequence[tuple[RunSource, int]]) -> None:
@@ -158,9 +158,9 @@ class _Ingest:
             change = self._change_of_events(source)
             runs.append(_run_of(source, spool_bytes, part, change))
             if change in (EventsChange.MAKES, EventsChange.REMOVES):
-                runs_with_changed_events.append(source.record.run)
-        names = [run.record.run for run in runs]
-        runs_before = [run.record.run for run in self._earlier_in(experiment, part)]
+                runs_with_changed_events.append(source.facts.run)
+        names = [run.facts.run for run in runs]
+        runs_before = [run.facts.run for run in self._earlier_in(experiment, part)]
         with PartFiles(self._folder, experiment, part, schemas, self._existing, runs_before) as files:
             for table in (*KINDS, QUARANTINE, RUNS):
                 files.replace(table, names)
@@ -195,13 +195,13 @@ class _Ingest:
 
     def _earlier_in(self, experiment: str, part: int) -> list[IngestedRun]:
         """Return the runs that the part holds before."""
-        return [run for run in self._earlier.values() if (run.record.experiment, run.part) == (experiment, part)]
+        return [run for run in self._earlier.values() if (run.facts.experiment, run.part) == (experiment, part)]
 
 
 def _run_of(source: RunSource, spool_bytes: int, part: int, change: EventsChange) -> IngestedRun:
     """Return the run as the table of runs will have it."""
     return IngestedRun(
-        record=source.record,
+        facts=source.facts,
         fingerprint=source.fingerprint,
         part=part,
         spool_bytes=spool_bytes,
@@ -220,5 +220,5 @@ def _without_experiment(schema: pa.Schema) -> pa.Schema:
 
 def _with_run(rows: pa.Table, source: RunSource) -> pa.Table:
     """Return the rows with the run's name in front."""
-    name = pa.repeat(pa.scalar(source.record.run, pa.string()), rows.num_rows)
+    name = pa.repeat(pa.scalar(source.facts.run, pa.string()), rows.num_rows)
     return rows.add_column(0, pa.field(RUN, pa.string(), nullable=False), name)

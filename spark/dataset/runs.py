@@ -59,23 +59,25 @@ Name = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class IngestedRun:
-    """`fingerprint` is of the run.json that was read; `part` is the number of the files that hold the run's rows."""
+    """A run that is in the tables."""
 
-    record: RunFacts
+    facts: RunFacts
     fingerprint: str
+    """That of the run.json that was read."""
     part: int
+    """The number N of the files part-N.parquet that hold the run's rows."""
     spool_bytes: int = 0
     has_events: bool = False
     """Whether the tables of events have its rows, too."""
 
     @property
     def name(self) -> Name:
-        return self.record.experiment, self.record.run
+        return self.facts.experiment, self.facts.run
 
     def row(self) -> dict[str, Any]:
         """Return a row of RUNS_SCHEMA."""
-        row = {name: getattr(self.record, name) for name in ("experiment", "run", *RUN_FIELDS)}
-        row |= self.record.paper_figures
+        row = {name: getattr(self.facts, name) for name in ("experiment", "run", *RUN_FIELDS)}
+        row |= self.facts.paper_figures
         row |= {"fingerprint": self.fingerprint, "has_events": self.has_events, "spool_bytes": self.spool_bytes}
         return row
 
@@ -102,9 +104,9 @@ def read_runs(folder: DatasetFolder) -> list[IngestedRun]:
 def _run_of_row(row: dict[str, Any], experiment: str, part: int) -> IngestedRun:
     of_fields: dict[str, Any] = {name: row[name] for name in ("run", *RUN_FIELDS)}
     paper_figures = {name: row[name] for name in PAPER_FIGURES}
-    record = RunFacts(experiment=experiment, paper_figures=paper_figures, **of_fields)
+    facts = RunFacts(experiment=experiment, paper_figures=paper_figures, **of_fields)
     return IngestedRun(
-        record=record,
+        facts=facts,
         fingerprint=row["fingerprint"],
         part=part,
         spool_bytes=row["spool_bytes"],
@@ -137,7 +139,7 @@ def parts_of(new: Sequence[tuple[Name, int]], ingested: Iterable[IngestedRun]) -
     fills: defaultdict[tuple[str, int], _Fill] = defaultdict(_Fill)
     for run in ingested:
         parts[run.name] = run.part
-        fills[run.record.experiment, run.part].add(run.spool_bytes)
+        fills[run.facts.experiment, run.part].add(run.spool_bytes)
     for name, spool_bytes in new:
         if name not in parts:
             experiment, _ = name

@@ -46,7 +46,7 @@ def summarize_runs(spark: SparkSession, folder: DatasetFolder) -> list[IngestedR
             )
         # Checkpoints keep the rows without their plans, which Spark would look through again for each of the tables.
         tables = {kind: records_of(spark, folder, kind) for kind in COLUMNS_READ if folder.files(kind)}
-        rows = summary_rows(spark, tables, [run.record for run in runs]).localCheckpoint()
+        rows = summary_rows(spark, tables, [run.facts for run in runs]).localCheckpoint()
         rows_of_runs = pa.Table.from_pylist([run.row() for run in runs], RUNS_SCHEMA)
         spark.createDataFrame(rows_of_runs).createOrReplaceTempView(RUNS)
         summary = runs_table(rows)

@@ -19,7 +19,7 @@ from spark.tables.schemas import AT, ORIGIN, PAIR, RUN_ID, table_schema
 Row = dict[str, Any]
 
 
-def run_record(**facts: Any) -> RunFacts:
+def facts_of_run(**facts: Any) -> RunFacts:
     """Return a run's facts: those given, and defaults."""
     defaults = {
         "experiment": "a-trial",
@@ -60,7 +60,7 @@ def derived_columns(record: Record) -> Row:
 
 def summarized(*records: Record, **facts: Any) -> dict[int | None, Row]:
     """Return the row of each second, and the row of the run under None; figures that are not known are absent."""
-    return {row.get("second"): row for row in rows_of_run(run_record(**facts), tables(records))}
+    return {row.get("second"): row for row in rows_of_run(facts_of_run(**facts), tables(records))}
 
 
 def column(rows: dict[int | None, Row], name: str) -> dict[int | None, Any]:

@@ -50,7 +50,7 @@ def make_views(spark: SparkSession, *runs: MeasuredRun) -> None:
             packing=10,
             settings={"packing": "10", "seed": str(run.seed), "url": "tcp://x"},
         )
-        rows_of_runs.append(IngestedRun(record=facts, fingerprint="f", part=0).row())
+        rows_of_runs.append(IngestedRun(facts=facts, fingerprint="f", part=0).row())
         rows_of_summary.append(name | shared | {"due_p50_us": run.due_p50_us})
     spark.createDataFrame(pa.Table.from_pylist(rows_of_runs, RUNS_SCHEMA)).createOrReplaceTempView("runs")
     spark.createDataFrame(pa.Table.from_pylist(rows_of_summary, SUMMARY_SCHEMA)).createOrReplaceTempView("summary")

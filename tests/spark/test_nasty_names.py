@@ -37,7 +37,7 @@ def test_runs_go_into_tables_at_a_path_of_any_name(name: str, spark: SparkSessio
     made_up.write(results / "run", *map(json.dumps, made_up.records))
     folder = dataset_folder(spark, str(tmp_path / name / "tables"))
     ingest_runs(folder, find_runs(results).sources, again=False)
-    assert [ingested.record.run for ingested in read_runs(folder)] == ["run"]
+    assert [ingested.facts.run for ingested in read_runs(folder)] == ["run"]
     create_views(spark, folder)
     assert spark.table("sample").count() == made_up.samples
     assert sorted(path.name for path in (tmp_path / name).iterdir()) == ["results", "tables"]

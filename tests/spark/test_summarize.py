@@ -108,9 +108,9 @@ def test_a_full_disk_is_an_error_before_spark_starts(tmp_path: Path, monkeypatch
         tables_folder(tmp_path)
 
 
-def test_parts_of_a_killed_analysis_are_removed_once_they_are_old(tmp_path: Path) -> None:
+def test_files_of_a_killed_analysis_are_removed_once_they_are_old(tmp_path: Path) -> None:
     old = tmp_path / "tables" / ".traffic-old.under-way"
-    new = tmp_path / "tables" / ".traffic-new.parts"
+    new = tmp_path / "tables" / ".traffic-new.under-way"
     old.mkdir(parents=True)
     new.mkdir()
     os.utime(old, (0, 0))

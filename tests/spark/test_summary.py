@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from spark_runs import CORES, METERS, START_WALL_NS, MadeUpRun, Record, reading, record, source_of
-from spark_tables import column, run_record, summarized, tables
+from spark_tables import column, facts_of_run, summarized, tables
 
 from exchange.measurements import CLOCKS
 from exchange.meters import Meter
@@ -74,7 +74,7 @@ def test_cores_in_use_are_the_growth_of_cpu_time_per_second(analysed: Analysed, 
 
 
 def test_a_run_that_measured_nothing_has_one_row_of_nothing() -> None:
-    (row,) = as_table(rows_of_run(run_record(), ())).to_pylist()
+    (row,) = as_table(rows_of_run(facts_of_run(), ())).to_pylist()
     assert {name: value for name, value in row.items() if value is not None} == {
         "experiment": "a-trial",
         "run": "a-run",
@@ -85,7 +85,7 @@ def test_a_run_that_measured_nothing_has_one_row_of_nothing() -> None:
 
 def test_every_measured_figure_has_a_column() -> None:
     figures: set[str] = set()
-    for row in rows_of_run(run_record(), tables(MadeUpRun().records)):
+    for row in rows_of_run(facts_of_run(), tables(MadeUpRun().records)):
         figures |= row.keys()
     assert figures <= set(ROW_SCHEMA.names)
     assert {RATE, *MEASURED} <= figures
@@ -101,7 +101,7 @@ def test_neither_the_order_of_records_nor_their_files_matter(chance: random.Rand
         *MadeUpRun(seconds=2, orders_per_s=10, pair=1).records,
         *MadeUpRun(seconds=2, orders_per_s=10, pair=2).records,
     ]
-    run = run_record(gateways=2, duration_s=2.25)
+    run = facts_of_run(gateways=2, duration_s=2.25)
     rows = rows_of_run(run, tables(records))
     chance.shuffle(records)
     tables_of_files = []

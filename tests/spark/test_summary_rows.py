@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun
-from spark_tables import Row, run_record, table, tables
+from spark_tables import Row, facts_of_run, table, tables
 
 from spark.dataset.folder import LocalFolder
 from spark.dataset.summarizing import records_of, summary_rows
@@ -48,8 +48,8 @@ def read_rows(spark: SparkSession, folder: Path, runs: Sequence[RunFacts]) -> li
 def test_runs_in_shared_files_have_the_rows_of_each_by_itself(spark: SparkSession, tmp_path: Path) -> None:
     runs = []
     for number, name in enumerate(NAMES):
-        runs.append(RecordedRun(run_record(run=name), MadeUpRun(seconds=2, orders_per_s=10 + number)))
-    run_without_records = run_record(run="no records")
+        runs.append(RecordedRun(facts_of_run(run=name), MadeUpRun(seconds=2, orders_per_s=10 + number)))
+    run_without_records = facts_of_run(run="no records")
     expected = rows_of_run(run_without_records, ())
     for run in runs:
         expected += rows_of_run(run.facts, tables(run.made_up.records))
@@ -63,7 +63,7 @@ def test_runs_in_shared_files_have_the_rows_of_each_by_itself(spark: SparkSessio
 
 @pytest.mark.parametrize("content", [b"PAR1 and no more", b"PAR1" + bytes(100) + b"\x19\x00\x00\x00PAR1"])
 def test_a_damaged_file_is_named(spark: SparkSession, tmp_path: Path, content: bytes) -> None:
-    write_files(tmp_path, 0, RecordedRun(run_record(), MadeUpRun(seconds=1, orders_per_s=10)))
+    write_files(tmp_path, 0, RecordedRun(facts_of_run(), MadeUpRun(seconds=1, orders_per_s=10)))
     (tmp_path / "traffic" / "experiment=a-trial" / "part-0.parquet").write_bytes(content)
     with pytest.raises(SparkJobError, match=r"traffic/.*part-0\.parquet|[Pp]arquet"), typed_errors(tmp_path):
-        read_rows(spark, tmp_path, [run_record()])
+        read_rows(spark, tmp_path, [facts_of_run()])

@@ -57,8 +57,8 @@ def find_runs(results: Path) -> RunSources:
 def source_of(folder: Path, is_set_aside: bool) -> RunSource:
     """Return the source of a finished run, from its record. RunUnfinishedError, RunUnreadableError."""
     record = finished_record(folder)
-    file_facts = (folder / "run.json").stat()
-    run = facts_of(folder, record)
+    file_status = (folder / "run.json").stat()
+    facts = facts_of(folder, record)
     paper_figures = {}
     try:
         for name in PAPER_FIGURES:
@@ -68,12 +68,12 @@ def source_of(folder: Path, is_set_aside: bool) -> RunSource:
     except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         why = f"is damaged: {type(error).__name__}: {error}"
         raise RunUnreadableError(printable(f"{folder / 'run.json'} {why}")) from error
-    run = replace(run, arm=arm, paper_figures=paper_figures)
-    fingerprint = f"{file_facts.st_size}-{file_facts.st_mtime_ns}"
+    facts = replace(facts, arm=arm, paper_figures=paper_figures)
+    fingerprint = f"{file_status.st_size}-{file_status.st_mtime_ns}"
     if is_set_aside:
-        run = replace(run, status="set aside")
+        facts = replace(facts, status="set aside")
         fingerprint += "-aside"  # a trial under way may set the run aside after it was ingested, and the reverse
-    return RunSource(record=run, spool=folder / "spool", fingerprint=fingerprint)
+    return RunSource(facts=facts, spool=folder / "spool", fingerprint=fingerprint)
 
 
 def _arm(settings: dict[str, Any]) -> str:

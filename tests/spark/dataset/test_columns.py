@@ -68,8 +68,8 @@ def test_a_run_has_its_settings_its_start_and_its_machine_in_columns(tmp_path: P
 def test_a_seed_that_no_column_holds_is_in_the_settings(tmp_path: Path) -> None:
     folder = MadeUpRun(seconds=1).write(tmp_path / "run", seed=2**64 - 1)
     (source,) = find_runs(folder.parent).sources
-    assert source.record.seed is None
-    assert source.record.settings["seed"] == str(2**64 - 1)
+    assert source.facts.seed is None
+    assert source.facts.settings["seed"] == str(2**64 - 1)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun
-from spark_tables import run_record, summary_of
+from spark_tables import facts_of_run, summary_of
 
 from exchange_simulation.experiments.pipeline.run_sources import find_runs
 from spark.dataset.folder import DatasetFolder, LocalFolder
@@ -33,7 +33,7 @@ ALONE = ("alone", "run [2]")
 
 
 def test_runs_are_found_by_trial_and_named_without_a_record(recorded: RecordedRuns) -> None:
-    names = {(source.record.experiment, source.record.run) for source in recorded.sources.sources}
+    names = {(source.facts.experiment, source.facts.run) for source in recorded.sources.sources}
     assert names == {("a-trial", "first"), ("a-trial", "second"), ALONE}
     assert [Path(folder).name for folder in recorded.sources.left_out] == ["killed"]
 
@@ -234,8 +234,8 @@ def test_a_run_keeps_its_part_and_a_new_run_gets_one_with_room() -> None:
     """Part 0 of a-trial is full, and part 1 holds one run."""
     earlier = []
     for number in range(RUNS_A_FILE + 1):
-        record = run_record(experiment="a-trial", run=f"{number}")
-        earlier.append(IngestedRun(record=record, fingerprint="", part=number // RUNS_A_FILE))
+        facts = facts_of_run(experiment="a-trial", run=f"{number}")
+        earlier.append(IngestedRun(facts=facts, fingerprint="", part=number // RUNS_A_FILE))
     assert parts_of([(("a-trial", "0"), 9), (("a-trial", f"{RUNS_A_FILE}"), 9)], earlier) == [0, 1]
     assert parts_of([(("a-trial", "new"), 9), (("alone", "new"), 9)], earlier) == [1, 0]
 
@@ -250,7 +250,7 @@ def test_a_trial_s_warm_ups_are_not_among_its_repeats(tmp_path: Path) -> None:
     write_trial(tmp_path, "00-zeromq-8000-abcdef", "01-amqp-8000-fedcba")
     MadeUpRun(seconds=1).write(tmp_path / "00-a run of that name")
     runs = find_runs(tmp_path)
-    assert [source.record.run for source in runs.sources] == ["00-a run of that name", "01-amqp-8000-fedcba"]
+    assert [source.facts.run for source in runs.sources] == ["00-a run of that name", "01-amqp-8000-fedcba"]
     assert runs.left_out == {}
 
 

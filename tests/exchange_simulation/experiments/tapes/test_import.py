@@ -78,17 +78,17 @@ def volumes(book: ReferenceBook, side: int) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("form", ["itch50", "lobster"])
 @given(
-    seed=st.integers(0, 2**32), part_bytes=st.sampled_from([64, 1000, 1 << 23]), capacity=st.sampled_from([2, 1 << 12])
+    seed=st.integers(0, 2**32), chunk_bytes=st.sampled_from([64, 1000, 1 << 23]), capacity=st.sampled_from([2, 1 << 12])
 )
 def test_the_tape_of_a_market_has_its_trades_and_its_book(
-    form: str, seed: int, part_bytes: int, capacity: int, tmp_path_factory: pytest.TempPathFactory
+    form: str, seed: int, chunk_bytes: int, capacity: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("market")
     market = ReferenceBook(with_ids=True)
     events = list(events_of(market_of(seed, 300), market, with_replaces=form == "itch50"))
     content = itch(events) if form == "itch50" else lobster(events).encode()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(importing, "CHUNK_BYTES", part_bytes)
+        patch.setattr(importing, "CHUNK_BYTES", chunk_bytes)
         patch.setattr(conversion, "FIRST_CAPACITY", capacity)
         record = imported(folder, content, *(ITCH_WORDS if form == "itch50" else LOBSTER_WORDS))
     tape = messages_in(folder)
