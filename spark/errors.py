@@ -52,8 +52,12 @@ class ForeignCheckpointError(SparkError):
 
 
 @contextmanager
-def typed_errors(run_folder: Path | str) -> Iterator[None]:
-    """Raise a SparkError, one sentence, in place of an exception of Spark's with a Java stack trace, or of Arrow's."""
+def typed_errors(place: Path | str) -> Iterator[None]:
+    """Raise a SparkError, one sentence, in place of an exception of Spark's with a Java stack trace, or of Arrow's.
+
+    `place` is what is analysed: a run's folder, or that of the tables. Use it inside the session, since the cause is
+    read from the JVM.
+    """
     try:
         yield
     except BrokenPipeError:  # stdout was closed, as by `| head`; a lost JVM raises another error
@@ -62,13 +66,11 @@ def typed_errors(run_folder: Path | str) -> Iterator[None]:
         cause = root_cause(failure)
         if any(words in cause for words in FULL_DISK):
             raise TablesUnwritableError(
-                f"the disk filled up while {run_folder} was analysed: make room, then analyse the run again"
+                f"the disk filled up while {place} was analysed: make room, then repeat the command"
             ) from failure
         if any(words in cause for words in FORBIDDEN_FILE):
-            raise RunUnreadableError(
-                f"a file of {run_folder} may not be used ({cause}): check its permissions"
-            ) from failure
-        raise SparkJobError(f"{run_folder} could not be analysed: {cause}") from failure
+            raise RunUnreadableError(f"a file of {place} may not be used ({cause}): check its permissions") from failure
+        raise SparkJobError(f"{place} could not be analysed: {cause}") from failure
 
 
 def root_cause(failure: Exception) -> str:

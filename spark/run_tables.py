@@ -29,6 +29,7 @@ def summarize(run_folder: Path, *, write_archive: bool = False) -> str | None:
     with typed_errors(run_folder):
         write_run_tables(run_folder, facts)
         java = find_java()
+        # Once more inside the session: the cause of a failure in Spark is read from its JVM.
         with open_session(java=java, write_archive=write_archive) as spark, typed_errors(run_folder):
             write_tables_of_samples(spark, tables)
     return java.note

@@ -28,7 +28,9 @@ from exchange_simulation.launching.typed_settings import naming_options
     metavar="URL",
     help="Who does it: a Spark master, as spark://host:7077, or none for this process alone.",
 )
-@click.option("--partitions", type=Count(), help="Parts; a core does one at a time.  [default: by --orders]")
+@click.option(
+    "--partitions", type=Count(), help="Groups of instruments, matched one at a time by a core.  [default: by --orders]"
+)
 @click.option("--trades", is_flag=True, help="Also a table of trades.")
 @click.option("--quotes", is_flag=True, help="Also a table of quotes: each change of the best prices.")
 @click.option("--events", is_flag=True, help="Also tables of orders, trades, confirmations and quotes.")

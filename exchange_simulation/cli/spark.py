@@ -82,7 +82,7 @@ def command() -> None:
 @click.option("--events", is_flag=True, help="Also orders, trades, confirmations, quotes of runs with --record.")
 @session_options
 def ingest(results: Path, tables: str | None, again: bool, events: bool, settings: dict[str, str]) -> None:
-    """Put the finished runs below RESULTS into tables, partitioned by experiment.
+    """Put the finished runs below RESULTS into tables, with a folder for each experiment.
 
     Example: exchange spark ingest results --events
     """

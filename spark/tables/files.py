@@ -86,7 +86,7 @@ def tables_folder(run_folder: Path) -> Path:
     except OSError as failure:
         raise TablesUnwritableError(
             f"cannot write tables into {folder} ({failure.strerror}): "
-            "make room or give write permission, then analyse the run again"
+            f"make room or give write permission, then make them with exchange report {run_folder} --spark"
         ) from failure
     return folder
 
