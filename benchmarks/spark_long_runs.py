@@ -1,27 +1,31 @@
 """The summary of 24 runs of an hour: does Spark come to an end, and what does it take beside DuckDB?
 
-    tables as ingest leaves them ─┬─▶ exchange spark summary       figures of each run and second, by numpy in Spark
-                                  └─▶ one statement in DuckDB      percentiles of each run alone, from the same buckets
+    tables as ingest leaves them ─┬─▶ exchange spark summary       all figures of each second and of each run
+                                  ├─▶ two statements in DuckDB     the completion times among these, of the same buckets
+                                  └─▶ one statement in DuckDB      two percentiles of each run alone
 
-The figure is the CPU time of a command with all its processes. A run's percentiles must agree within a bucket's width.
-`python -m benchmarks.spark_long_runs TABLES` prints DuckDB's answer.
+The figure is the CPU time of a command with all its processes. Counts must be equal, and percentiles agree within a
+bucket's width. `python -m benchmarks.spark_long_runs WHAT TABLES FOLDER` writes DuckDB's answer.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.command_cost import CommandCost, cost_of
 from benchmarks.comparison import EXCHANGE, BenchmarkRow, Cost, Limit
 from benchmarks.synthetic_runs import write_runs
-from exchange.measurements import bucket_middle_ns
+from exchange.measurements import BUCKETS_PER_OCTAVE, CLOCKS
+from exchange.percentiles import PERCENTS
 
 RUNS = 24
 SECONDS = 3600
@@ -31,7 +35,38 @@ FEW = 3
 """The largest number of repeats, since each takes long."""
 WIDTH = 0.01
 """The largest relative difference of two percentiles that agree; a bucket is narrower."""
-PERCENTILES = """
+SECONDS_FILE = "seconds.parquet"
+RUNS_FILE = "runs.parquet"
+PERCENTILES_FILE = "percentiles.parquet"
+OF_SECONDS = """
+with single as (
+  select run, second, clock, count, sum_ns, min_ns, max_ns, unnest(bucket) as bucket, unnest(bucket_count) as orders
+  from read_parquet('{tables}/completion/**/*.parquet') where not last_order and count > 0
+), cumulated as (
+  select *, sum(orders) over (partition by run, second, clock order by bucket) as so_far from single
+)
+select run, second, clock, max(count) as count, max(sum_ns) / max(count) / 1e3 as mean_us, min(min_ns) / 1e3 as min_us,
+  {percentiles}, max(max_ns) / 1e3 as max_us
+from cumulated group by run, second, clock order by run, second, clock
+"""
+OF_RUNS = """
+with counted as (
+  select run, clock, bucket, sum(orders) as orders from (
+    select run, clock, unnest(bucket) as bucket, unnest(bucket_count) as orders
+    from read_parquet('{tables}/completion/**/*.parquet') where not last_order and count > 0
+  ) group by run, clock, bucket
+), exact as (
+  select run, clock, sum(count) as count, sum(sum_ns) as sum_ns, min(min_ns) as min_ns, max(max_ns) as max_ns
+  from read_parquet('{tables}/completion/**/*.parquet') where not last_order and count > 0 group by run, clock
+), cumulated as (
+  select *, sum(orders) over (partition by run, clock order by bucket) as so_far
+  from counted join exact using (run, clock)
+)
+select run, clock, max(count) as count, max(sum_ns) / max(count) / 1e3 as mean_us, min(min_ns) / 1e3 as min_us,
+  {percentiles}, max(max_ns) / 1e3 as max_us
+from cumulated group by run, clock order by run, clock
+"""
+TWO_PERCENTILES = """
 with single as (
   select run, unnest(bucket) as bucket, unnest(bucket_count) as orders
   from read_parquet('{tables}/completion/**/*.parquet') where clock = 'due' and not last_order
@@ -39,63 +74,91 @@ with single as (
   select run, bucket, sum(orders) as orders from single group by run, bucket
 ), cumulated as (
   select run, bucket, sum(orders) over (partition by run order by bucket) as so_far,
-    sum(orders) over (partition by run) as total
+    sum(orders) over (partition by run) as count
   from counted
 )
-select run, min(case when so_far >= ceil(0.5 * total) then bucket end) as p50,
-  min(case when so_far >= ceil(0.99 * total) then bucket end) as p99
-from cumulated group by run order by run
+select run, {p50} as p50_us, {p99} as p99_us from cumulated group by run order by run
 """
-PercentilesUs = dict[str, tuple[float, float]]
-"""By run, its p50 and p99 in us."""
 
 
 def rows(repeats: int) -> Iterator[BenchmarkRow]:
-    """Measure both in turns."""
-    with tempfile.TemporaryDirectory(prefix="exchange-tables-") as folder:
-        tables = Path(folder)
+    """Measure all in turns."""
+    with tempfile.TemporaryDirectory(prefix="exchange-tables-") as name:
+        tables = Path(name) / "tables"
+        answers = Path(name)
         write_runs(tables, RUNS, SECONDS, with_single_rows=False)
         ours: list[CommandCost] = []
-        reference: list[float] = []
+        same_figures_s: list[float] = []
+        two_percentiles_s: list[float] = []
         for _ in range(min(repeats, FEW)):
             ours.append(cost_of(*EXCHANGE, "spark", "summary", tables, "--tables", tables, "--json"))
             if find_spec("duckdb"):  # only our tests depend on it
-                answer = cost_of(sys.executable, "-m", "benchmarks.spark_long_runs", tables)
-                check_agreement(summary_of(tables), json.loads(answer.output))
-                reference.append(answer.cpu_s)
+                program = (sys.executable, "-m", "benchmarks.spark_long_runs")
+                same_figures_s.append(cost_of(*program, "same-figures", tables, answers).cpu_s)
+                two_percentiles_s.append(cost_of(*program, "two-percentiles", tables, answers).cpu_s)
+                check_agreement(tables, answers)
     title = f"summary of {RUNS} runs of {SECONDS} s"
-    yield Cost(f"{title}, CPU", "DuckDB", "s", [cost.cpu_s for cost in ours], reference, required=6.0, hoped_for=3.0)
+    ours_s = [cost.cpu_s for cost in ours]
+    yield Cost(f"{title}, CPU", "DuckDB, same times", "s", ours_s, same_figures_s, required=6.0, hoped_for=3.0)
+    yield Cost(f"{title}, CPU", "DuckDB, p50 and p99 of runs", "s", ours_s, two_percentiles_s)
     yield Limit(title=f"{title}, the largest process", unit="MB", ours=[cost.largest_mb for cost in ours])
 
 
-def summary_of(tables: Path) -> PercentilesUs:
-    """Read what `exchange spark summary` has written."""
-    written = pq.read_table(tables / "summary" / "part-0.parquet", columns=["run", "due_p50_us", "due_p99_us"])
-    return {row["run"]: (row["due_p50_us"], row["due_p99_us"]) for row in written.to_pylist()}
+def check_agreement(tables: Path, answers: Path) -> None:
+    """Compare the completion times in `summary` and `seconds` with those that DuckDB wrote into `answers`.
+
+    AssertionError, which names the column, if a row is missing, a count differs, or another figure by more than WIDTH.
+    """
+    seconds = pq.read_table(tables / "seconds").sort_by([("run", "ascending"), ("second", "ascending")])
+    runs = pq.read_table(tables / "summary").sort_by("run")
+    _compare("seconds", seconds, pq.read_table(answers / SECONDS_FILE))
+    _compare("runs", runs, pq.read_table(answers / RUNS_FILE))
 
 
-def check_agreement(ours: PercentilesUs, theirs: PercentilesUs) -> None:
-    """Raise AssertionError if a run is missing, or a percentile differs by more than WIDTH."""
-    if ours.keys() != theirs.keys():
-        raise AssertionError(f"{sorted(ours)} were summarized, of {sorted(theirs)}")
-    for run, figures in ours.items():
-        for figure, other in zip(figures, theirs[run], strict=True):
-            if abs(figure / other - 1) > WIDTH:
-                raise AssertionError(f"run {run}: {figure} and {other} us differ by more than a bucket's width")
+def _compare(name: str, ours: pa.Table, theirs: pa.Table) -> None:
+    """Compare a row of ours with a row for each clock of theirs, in the same order of runs and seconds."""
+    for clock in CLOCKS:
+        of_clock = theirs.filter(pc.equal(theirs["clock"], clock))
+        if len(of_clock) != len(ours):
+            raise AssertionError(f"{name}: {len(ours)} rows, and DuckDB has {len(of_clock)} of {clock}")
+        for figure in ("count", "mean_us", "min_us", *(f"{percentile}_us" for percentile in PERCENTS), "max_us"):
+            our_figures = ours[f"{clock}_{figure}"].to_numpy()
+            their_figures = of_clock[figure].to_numpy().astype(float)
+            largest = 0.0 if figure == "count" else WIDTH
+            worst = np.abs(our_figures / their_figures - 1).max()
+            if worst > largest:
+                raise AssertionError(f"{name}: {clock}_{figure} differs by {worst:.2%}")
 
 
-def by_duckdb(tables: Path) -> PercentilesUs:
-    """Return each run's percentiles, from the buckets of its records."""
+def same_figures(tables: Path, answers: Path) -> None:
+    """Let DuckDB write the completion times of each second and of each run."""
+    percentiles = ",\n  ".join(f"{_percentile(percent)} as {name}_us" for name, percent in PERCENTS.items())
+    _write(OF_SECONDS.format(tables=tables, percentiles=percentiles), answers / SECONDS_FILE)
+    _write(OF_RUNS.format(tables=tables, percentiles=percentiles), answers / RUNS_FILE)
+
+
+def two_percentiles(tables: Path, answers: Path) -> None:
+    """Let DuckDB write two percentiles of each run, from due."""
+    p50 = _percentile(PERCENTS["p50"])
+    p99 = _percentile(PERCENTS["p99"])
+    _write(TWO_PERCENTILES.format(tables=tables, p50=p50, p99=p99), answers / PERCENTILES_FILE)
+
+
+def _percentile(percent: float) -> str:
+    """Return SQL for the middle, in us, of the bucket in which a percentile lies."""
+    bucket = f"min(case when so_far >= ceil(round({percent} * count / 100, 6)) then bucket end)"
+    return f"power(2, ({bucket} + 0.5) / {BUCKETS_PER_OCTAVE}) / 1e3"
+
+
+def _write(statement: str, file: Path) -> None:
     import duckdb
 
     with duckdb.connect(config={"threads": THREADS}) as database:
-        answers = database.sql(PERCENTILES.format(tables=tables)).to_arrow_table().to_pylist()
-    figures = {}
-    for answer in answers:
-        p50_ns, p99_ns = (float(bucket_middle_ns(answer[name])) for name in ("p50", "p99"))
-        figures[answer["run"]] = (p50_ns / 1e3, p99_ns / 1e3)
-    return figures
+        database.sql(f"copy ({statement}) to '{file}' (format parquet)")
 
+
+ANSWERS: dict[str, Callable[[Path, Path], None]] = {"same-figures": same_figures, "two-percentiles": two_percentiles}
 
 if __name__ == "__main__":
-    print(json.dumps(by_duckdb(Path(sys.argv[1]))))
+    _, answer, tables, folder = sys.argv
+    ANSWERS[answer](Path(tables), Path(folder))

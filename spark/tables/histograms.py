@@ -39,7 +39,7 @@ def merged_histograms(histograms: pa.Table, names: Sequence[str]) -> pa.Table:
     """Add rows with the same names: (*names, *EXACT, bucket, bucket_count), a row each, buckets sorted."""
     first, group = _groups(histograms, names)
     bucket, counts, lengths = _buckets(histograms)
-    keys, counts = _sums(np.repeat(group, lengths) * BUCKETS + bucket, counts)
+    keys, counts = _sums(np.repeat(group, lengths) * BUCKETS + bucket, counts, len(first) * BUCKETS)
     offsets = np.searchsorted(keys, np.arange(len(first) + 1) * BUCKETS).astype(np.int32)
     exact = histograms.select(list(EXACT)).append_column("group", pa.array(group))
     merged = exact.group_by("group", use_threads=False).aggregate(list(EXACT.items())).sort_by("group")
@@ -109,8 +109,14 @@ def _buckets(histograms: pa.Table) -> tuple[Integers, Integers, Integers]:
     return bucket.flatten().to_numpy().astype(np.int64), counts.flatten().to_numpy(), lengths
 
 
-def _sums(keys: Integers, values: Integers) -> tuple[Integers, Integers]:
-    """Return each key once, sorted, and the sum of its values."""
+def _sums(keys: Integers, values: Integers, end: int) -> tuple[Integers, Integers]:
+    """Return each key once, sorted, and the sum of its values. Keys are from 0 on and below `end`."""
+    if end <= len(keys):
+        # An array of all keys is no larger than the values, and adding into it is quicker than sorting them. Sums are
+        # floats here, which are exact below 2^53.
+        sums_of_all = np.bincount(keys, values, minlength=end).astype(np.int64)
+        present = np.flatnonzero(np.bincount(keys, minlength=end))
+        return present, sums_of_all[present]
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=-1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -28,14 +29,21 @@ def test_a_table_without_one_of_the_runs_fails_the_benchmark(tmp_path: Path) -> 
 
 
 def test_spark_and_duckdb_agree_on_runs_of_an_hour(spark_command: SparkCommand, tmp_path: Path) -> None:
-    write_runs(tmp_path, number=2, seconds=3, with_single_rows=False)
-    assert spark_command("summary", tmp_path, "--tables", tmp_path).exit_code == 0
-    figures = spark_long_runs.by_duckdb(tmp_path)
-    spark_long_runs.check_agreement(spark_long_runs.summary_of(tmp_path), figures)
-    (first, _), *_ = figures.items()
-    p50_us, p99_us = figures[first]
-    with pytest.raises(AssertionError, match=f"run {first}: .* differ by more than a bucket's width"):
-        spark_long_runs.check_agreement(figures, {**figures, first: (p50_us, 1.02 * p99_us)})
+    tables = tmp_path / "tables"
+    write_runs(tables, number=2, seconds=3, with_single_rows=False)
+    assert spark_command("summary", tables, "--tables", tables).exit_code == 0
+    for answer in spark_long_runs.ANSWERS.values():
+        answer(tables, tmp_path)
+    spark_long_runs.check_agreement(tables, tmp_path)
+    of_runs = pq.read_table(tmp_path / spark_long_runs.RUNS_FILE)
+    two_percentiles = pq.read_table(tmp_path / spark_long_runs.PERCENTILES_FILE)
+    assert two_percentiles["p99_us"] == of_runs.filter(pc.equal(of_runs["clock"], "due"))["p99_us"]
+    seconds = pq.read_table(tmp_path / spark_long_runs.SECONDS_FILE)
+    wrong = pc.multiply(seconds["p99_us"], 1.02)
+    place = seconds.column_names.index("p99_us")
+    pq.write_table(seconds.set_column(place, "p99_us", wrong), tmp_path / spark_long_runs.SECONDS_FILE)
+    with pytest.raises(AssertionError, match=r"seconds: handed_over_p99_us differs by"):
+        spark_long_runs.check_agreement(tables, tmp_path)
 
 
 @pytest.mark.long

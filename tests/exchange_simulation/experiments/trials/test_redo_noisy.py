@@ -84,18 +84,18 @@ def test_spark_counts_the_runs_that_the_trial_counts(tmp_path: Path) -> None:
     for run in tmp_path.glob("*/run.json"):
         (run.parent / "spool").mkdir()
     [aside] = [run["run"] for arm in results(tmp_path, PLAN)["arms"] for run in arm["set_aside"]]
-    sources = {source.record.run: source for source in find_runs(tmp_path).sources}
-    assert {name for name, source in sources.items() if source.record.status == "complete"} == sources.keys() - {aside}
+    sources = {source.facts.run: source for source in find_runs(tmp_path).sources}
+    assert {name for name, source in sources.items() if source.facts.status == "complete"} == sources.keys() - {aside}
     assert len(sources) == 5
-    assert sources[aside].record.status == "set aside"
+    assert sources[aside].facts.status == "set aside"
     (tmp_path / "plan.json").unlink()
-    [counted] = [source for source in find_runs(tmp_path).sources if source.record.run == aside]
-    assert counted.record.status == "complete"
+    [counted] = [source for source in find_runs(tmp_path).sources if source.facts.run == aside]
+    assert counted.facts.status == "complete"
     assert counted.fingerprint != sources[aside].fingerprint, "an ingest reads it anew"
     (tmp_path / "comparison.json").write_bytes(orjson.dumps(results(tmp_path, PLAN)))
     (tmp_path / "plan.json").write_text("{}")
-    [known] = [source for source in find_runs(tmp_path).sources if source.record.run == aside]
-    assert known.record.status == "set aside", "also where the plan is another version's"
+    [known] = [source for source in find_runs(tmp_path).sources if source.facts.run == aside]
+    assert known.facts.status == "set aside", "also where the plan is another version's"
 
 
 def test_the_page_counts_and_links_runs_set_aside(tmp_path: Path) -> None:
