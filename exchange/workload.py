@@ -19,6 +19,7 @@ MAX_PRICE = 65_534
 USUAL_PRICES = (450, 549)
 MAX_BURST = 1_000_000
 LONGEST_SPIN_US = 1_000_000
+SPIN = re.compile(r"spin:(?P<microseconds>[0-9]{1,7})")
 LATEST_NS = 2**62
 """The latest due time that is possible."""
 LEAST_SHARE = 0.001
@@ -154,12 +155,11 @@ def spin_us(pace: object) -> int:
     """Return how many microseconds before a due time a gateway spins; 0 for `sleep`. BadSetting for other words."""
     if pace == "sleep":
         return 0
-    if isinstance(pace, str):
-        word, _, number = pace.partition(":")
-        is_spin = word == "spin" and number.isdecimal()
-        if is_spin and 1 <= int(number) <= LONGEST_SPIN_US:
-            return int(number)
-    raise BadSetting("pace", pace, f"sleep, or spin:US with 1..{LONGEST_SPIN_US} microseconds, as spin:100")
+    spin = SPIN.fullmatch(str(pace))
+    microseconds = int(spin["microseconds"]) if spin else 0
+    if not 1 <= microseconds <= LONGEST_SPIN_US:
+        raise BadSetting("pace", pace, f"sleep, or spin:US with 1..{LONGEST_SPIN_US} microseconds, as spin:100")
+    return microseconds
 
 
 def check_prices(prices: object) -> None:

@@ -71,7 +71,7 @@ def command(
 
     Example: exchange simulate --instruments 1000 --orders 1e8
     """
-    from exchange_simulation.experiments.simulate.simulate import simulate
+    from exchange_simulation.experiments.simulate.simulate import WITHOUT_SPARK, simulate
     from exchange_simulation.experiments.simulate.simulation import Simulation
 
     go_on_without_output()
@@ -81,7 +81,7 @@ def command(
     chosen_tables = [table for table, is_asked in asked.items() if is_asked]
     if tables and not chosen_tables:
         raise click.UsageError("--tables is a place for events: give --trades, --quotes or --events, too")
-    if master == "none" and settings:
+    if master == WITHOUT_SPARK and settings:
         raise click.UsageError("--conf and --packages are Spark's, and --master none is without it")
     raise SystemExit(
         simulate(

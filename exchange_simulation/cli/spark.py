@@ -108,14 +108,16 @@ def summary(results: str, master: str | None, tables: str | None, settings: dict
 
 
 UNITS_NS = {"us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
+BAR_LENGTH = re.compile(r"([0-9]{1,8})\s*(us|ms|s|min)")
+"""With at most eight digits, so that the nanoseconds fit into 64 bits."""
 
 
 def _every_ns(_context: click.Context, _option: click.Parameter, text: str) -> int:
     """Return the nanoseconds of a time with its unit, as 1s or 100ms."""
-    match = re.fullmatch(r"(\d+)\s*(us|ms|s|min)", text)
+    match = BAR_LENGTH.fullmatch(text)
     if not match or int(match[1]) == 0:
         raise click.BadParameter(
-            f"{text!r} is no length of a bar: give a whole number and a unit, as 1s, 100ms or 1min"
+            f"{text!r} is no length of a bar: give a number of up to eight digits and a unit, as 1s, 100ms or 1min"
         )
     return int(match[1]) * UNITS_NS[match[2]]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from decimal import Decimal, InvalidOperation
+from decimal import InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from exchange.quantities import number_of
 from exchange_simulation.cli.idle_options import refuse_idle_options
 from exchange_simulation.cli.main import CommandGroup
 from exchange_simulation.launching.files import refuse_overwriting
@@ -143,12 +144,13 @@ def _event_file(file_format: str, stock: str | None) -> EventFile:
 
 def _price_units(tick: str) -> int:
     """Return the tick in ten-thousandths of a dollar, the price unit of both formats. UsageError if it is none."""
+    refusal = click.UsageError(f"--tick is {tick}; allowed is 0.0001 to 1000 dollars, in steps of 0.0001, as 0.01")
     try:
-        units = Decimal(tick) * PRICE_UNITS_PER_DOLLAR
-    except InvalidOperation:
-        units = Decimal(0)
-    if not units.is_finite() or units != int(units) or not 1 <= units <= LARGEST_TICK:
-        raise click.UsageError(f"--tick is {tick}; allowed is 0.0001 to 1000 dollars, in steps of 0.0001, as 0.01")
+        units = number_of(tick) * PRICE_UNITS_PER_DOLLAR
+    except InvalidOperation as error:
+        raise refusal from error
+    if units != int(units) or not 1 <= units <= LARGEST_TICK:
+        raise refusal
     return int(units)
 
 

@@ -11,7 +11,7 @@ from enum import Enum, auto
 from exchange.allowed import meant
 from exchange.json_records import Record
 from exchange.percentiles import FIGURES
-from exchange.quantities import microseconds_of
+from exchange.quantities import microseconds_of, number_of
 from exchange_simulation.launching.errors import UserError
 
 SYNTAX = "FIGURE of NAME over FACTORx NAME, or over TIME, as 'p99 of amqp over 2x zeromq' or 'p50 of tcp over 1ms'"
@@ -87,25 +87,41 @@ def condition_of(text: str, contenders: Sequence[str]) -> RatioCondition | TimeC
     contender = _contender(written["contender"], contenders, text)
     ratio = RATIO.fullmatch(written["bound"])
     if ratio:
-        factor = float(ratio["factor"])
-        if not factor:
-            raise UserError(f"--fail-if is {text!r}: the factor is 0; give one above 0, as 2x")
         return RatioCondition(
             words=text,
             figure=figure,
             contender=contender,
             is_over=is_over,
-            factor=factor,
+            factor=_factor(ratio["factor"], text),
             other_contender=_other_contender(ratio["other"], contender, contenders, text),
         )
     if figure in OTHER_FIGURES:
         raise UserError(f"--fail-if is {text!r}: {figure} is no time; give a multiple of another's, as 2x {contender}")
-    try:
-        bound_us = microseconds_of(written["bound"])
-    except InvalidOperation as error:
-        unknown = f"{written['bound']!r} is not understood"
-        raise UserError(f"--fail-if is {text!r}, of which {unknown}; it takes {SYNTAX}") from error
+    bound_us = _bound_us(written["bound"], text)
     return TimeCondition(words=text, figure=figure, contender=contender, is_over=is_over, bound_us=bound_us)
+
+
+def _factor(written: str, text: str) -> float:
+    """Return the factor. UserError unless it is above 0 and finite: no figure is beyond such a bound, or each is."""
+    try:
+        factor = float(number_of(written))
+    except InvalidOperation as error:
+        raise UserError(f"--fail-if is {text!r}: the factor is too large; give one as 2x") from error
+    if factor == 0:
+        raise UserError(f"--fail-if is {text!r}: the factor is 0; give one above 0, as 2x")
+    return factor
+
+
+def _bound_us(written: str, text: str) -> float:
+    """Return the time in microseconds. UserError unless it is above 0: all completion times are."""
+    try:
+        bound_us = microseconds_of(written)
+    except InvalidOperation as error:
+        unknown = f"{written!r} is not understood"
+        raise UserError(f"--fail-if is {text!r}, of which {unknown}; it takes {SYNTAX}") from error
+    if bound_us <= 0:
+        raise UserError(f"--fail-if is {text!r}: the time is {written}; give one above 0, as 1ms")
+    return bound_us
 
 
 def _contender(name: str, contenders: Sequence[str], text: str) -> str:

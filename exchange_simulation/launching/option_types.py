@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -14,7 +13,7 @@ import click
 from exchange.allowed import meant
 from exchange.instances import role_of
 from exchange.load_shape import LoadShape, is_shape
-from exchange.quantities import DURATION_FORMS, NUMBER_FORMS, number_of, seconds_of
+from exchange.quantities import DURATION_FORMS, MOST_DIGITS, NUMBER_FORMS, number_of, seconds_of, whole_number_of
 from exchange.settings import MAX_RATE_PER_S, NAGLE_ROLES
 
 if TYPE_CHECKING:
@@ -29,8 +28,6 @@ USUAL = "usual"
 FIRST_WORD = re.compile("[A-Za-z]+")
 
 MOST_PERCENT = 10_000
-MOST_DIGITS = 20
-"""The most digits of a whole number. No bound has more; an error message can still print such a number."""
 
 
 class SettingType(click.ParamType[T]):
@@ -56,7 +53,7 @@ class Rate(SettingType[float | None]):
             return None
         try:
             return float(number_of(str(value)))
-        except (InvalidOperation, ValueError):
+        except InvalidOperation:
             allowed = f"give {self._what} a second, {self._least:g} to {MAX_RATE_PER_S:,}, as {NUMBER_FORMS}, or max"
             self.fail(f"{value!r} is no rate: {allowed}", param, ctx)
 
@@ -114,10 +111,11 @@ class Prices(SettingType[tuple[int, int]]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
         if isinstance(value, tuple):
             return value
-        low, dots, high = str(value).partition("..")
-        if not (dots and low.isdecimal() and high.isdecimal()):
+        low, _, high = str(value).partition("..")
+        try:
+            return whole_number_of(low), whole_number_of(high)
+        except InvalidOperation:
             self.fail(f"{value!r} is no range of prices: give LOW..HIGH in ticks, as 450..549", param, ctx)
-        return int(low), int(high)
 
     def write(self, value: tuple[int, int]) -> str:
         return f"{value[0]}..{value[1]}"
@@ -139,11 +137,14 @@ class Cpus(SettingType[dict[str, int]]):
         cpus: dict[str, int] = {}
         for part in str(value).split(","):
             name, _, cpu = part.partition("=")
-            if role_of(name) not in self._roles or not cpu.isdecimal():
+            if role_of(name) not in self._roles:
                 self.fail(f"{part!r} places no component: {usage}", param, ctx)
             if name in cpus:
                 self.fail(f"{value!r} places {name} more than once: {usage}", param, ctx)
-            cpus[name] = int(cpu)
+            try:
+                cpus[name] = whole_number_of(cpu)
+            except InvalidOperation:
+                self.fail(f"{part!r} names no CPU: {usage}", param, ctx)
         return cpus
 
     def write(self, value: dict[str, int]) -> str | None:
@@ -258,13 +259,13 @@ def _whole_number(text: str) -> int | None:
         number = number_of(text)
     except InvalidOperation:
         return None
-    if not number.is_finite() or number.adjusted() >= MOST_DIGITS or number != int(number):
+    if number.adjusted() >= MOST_DIGITS or number != int(number):
         return None
     return int(number)
 
 
 class Number(click.FloatRange):
-    """A number within a range, also as 8,000, 8k or 1e4. nan is refused here, since click's range accepts it."""
+    """A number within a range, also as 8,000, 8k or 1e4."""
 
     noun = "number"
     forms = NUMBER_FORMS
@@ -274,8 +275,6 @@ class Number(click.FloatRange):
             number = self._read(str(value))
         except InvalidOperation:
             self.fail(f"{value!r} is no {self.noun}: give one, as {self.forms}", param, ctx)
-        if math.isnan(number):
-            self.fail(f"{number} is no number: give one from {self.min:g} to {self.max:g}", param, ctx)
         return float(super().convert(number, param, ctx))
 
     def _read(self, text: str) -> float:
@@ -330,12 +329,13 @@ class Percent(click.ParamType[float]):
     name = "percent"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        allowed = f"give percent above 0, to {MOST_PERCENT:,}, as 10%"
         try:
             percent = float(number_of(str(value).strip().removesuffix("%")))
         except InvalidOperation:
-            percent = math.nan
+            self.fail(f"{value!r} is no share: {allowed}", param, ctx)
         if not 0 < percent <= MOST_PERCENT:
-            self.fail(f"{value!r} is no share: give percent above 0, to {MOST_PERCENT:,}, as 10%", param, ctx)
+            self.fail(f"{value!r} is no share: {allowed}", param, ctx)
         return percent / 100
 
 

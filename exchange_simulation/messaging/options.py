@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from exchange.load_shape import LoadShape, is_shape
-from exchange.quantities import SIZE_FORMS, bytes_of
+from exchange.quantities import SIZE_FORMS, bytes_of, whole_number_of
 from exchange.settings import MAX_RATE_PER_S
 from exchange_simulation.launching.option_table import NOTATIONS
 from exchange_simulation.launching.option_types import Count, Cpus, Listed, Nagle, Rate, RateOrShape, Scheme, Seconds
@@ -68,9 +68,10 @@ def numbers_of(text: str, noun: str, low: int, high: int) -> tuple[int, ...]:
     """Parse whole numbers, from small to large: a list, as 1,2,4,8, or a range, as 1..8. BadParameter."""
     first, dots, last = text.partition("..")
     words = [first, last] if dots else text.split(",")
-    if not all(word.strip().isdecimal() for word in words):
-        raise click.BadParameter(f"{text!r} is no list of {noun}: give whole numbers, as 1,2,4,8, or 1..8")
-    values = [int(word) for word in words]
+    try:
+        values = [whole_number_of(word.strip()) for word in words]
+    except InvalidOperation as error:
+        raise click.BadParameter(f"{text!r} is no list of {noun}: give whole numbers, as 1,2,4,8, or 1..8") from error
     if dots and values[0] > values[1]:
         raise click.BadParameter(f"{text!r} goes down: give the smaller number first")
     if not dots:

@@ -6,7 +6,7 @@ from decimal import InvalidOperation
 
 import pytest
 
-from exchange.quantities import bytes_of, microseconds_of, number_of, seconds_of
+from exchange.quantities import bytes_of, microseconds_of, number_of, seconds_of, whole_number_of
 
 
 @pytest.mark.parametrize(
@@ -77,3 +77,37 @@ def test_a_size_has_a_unit_in_any_case(text: str, size: int) -> None:
 def test_text_that_is_no_size_is_refused(text: str) -> None:
     with pytest.raises(InvalidOperation):
         bytes_of(text)
+
+
+NOT_FINITE = ["nan", "NaN", "sNaN", "-sNaN", "inf", "-inf", "Infinity", "1e309", "-1e309", "1e9999999", "9" * 5_000]
+
+
+@pytest.mark.parametrize("text", [*NOT_FINITE, "infk", "sNaNM", "1e306G", "1e9999999G"])
+def test_a_number_that_is_not_finite_is_refused(text: str) -> None:
+    with pytest.raises(InvalidOperation):
+        number_of(text)
+
+
+@pytest.mark.parametrize("text", [*NOT_FINITE, "sNaNs", "infms", "1e306h", "1e9999999h", "1e999999999s"])
+def test_a_duration_that_is_not_finite_is_refused(text: str) -> None:
+    with pytest.raises(InvalidOperation):
+        seconds_of(text)
+
+
+@pytest.mark.parametrize("text", ["1e303s", "nanms", "sNaNs", "1e9999999h", "infus"])
+def test_microseconds_that_are_not_finite_are_refused(text: str) -> None:
+    assert seconds_of("1e303s") == 1e303
+    with pytest.raises(InvalidOperation):
+        microseconds_of(text)
+
+
+def test_a_size_of_thousands_of_digits_is_refused() -> None:
+    with pytest.raises(InvalidOperation):
+        bytes_of("9" * 5_000)
+
+
+@pytest.mark.parametrize("text", ["", "-1", "1.5", " 1", "1k", "9" * 21, "9" * 5_000])
+def test_text_that_is_no_whole_number_in_digits_is_refused(text: str) -> None:
+    assert whole_number_of("0450") == 450
+    with pytest.raises(InvalidOperation):
+        whole_number_of(text)

@@ -230,6 +230,13 @@ def _export_order_latencies(results: Path, name: str, output: Path | None) -> No
     folder, kind = find(results, name)
     if kind.name != "run":
         raise UserError(f"{folder} is a {kind.name}: give one of its runs, as {name}/RUN")
+    is_market = "gateways" in kind.read(folder)
+    if is_market:
+        raise UserError(
+            f"{folder} has several gateways or engines, and an engine reports its times by its own count of orders, "
+            "which is not the number of an order at its gateway: export a run of one gateway and one engine, or of "
+            "--pairs"
+        )
     latencies = order_latencies(folder)
     if len(latencies.rows) == 0:
         raise UserError(

@@ -77,13 +77,26 @@ class SimulationKind(FolderKind):
         warn_of_differences(record)
         return simulate(
             simulation,
-            "none" if with_spark is False else record["master"],
+            _master_of(record, with_spark),
             record["partitions"],
             results,
             name,
             **_events_of(record),
             as_json=as_json,
         )
+
+
+def _master_of(record: Record, with_spark: bool | None) -> str:
+    """Return the recorded master; `none` without Spark, and the usual master if only the user wants Spark."""
+    from exchange_simulation.experiments.simulate.simulate import WITHOUT_SPARK
+
+    if with_spark is False:
+        return WITHOUT_SPARK
+    if with_spark and record["master"] == WITHOUT_SPARK:
+        from exchange_simulation.experiments.pipeline.masters import MASTER
+
+        return MASTER
+    return str(record["master"])
 
 
 def _events_of(record: Record) -> dict[str, Any]:

@@ -136,7 +136,7 @@ class TrialKind(FolderKind):
         from exchange_simulation.experiments.trials.plan import read_plan
         from exchange_simulation.experiments.trials.trial import run_trial
 
-        plan = read_plan(folder)
+        plan = replace(read_plan(folder), resumed=0)
         for arm in plan.arms:
             refuse_journal_elsewhere(folder, arm.settings)
         try:

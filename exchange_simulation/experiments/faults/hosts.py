@@ -11,9 +11,9 @@ from pathlib import Path
 
 from exchange_simulation.experiments.faults.injection import Fault
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.hosts.clock_offset import clock_id
 from exchange_simulation.launching.hosts.host_agents import HostProblem, check_versions, started_agents
 from exchange_simulation.launching.hosts.hosts_file import HERE, HostsFile, read_hosts_file
+from exchange_simulation.launching.hosts.shared_ids import clock_id
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.record.machine import versions
 

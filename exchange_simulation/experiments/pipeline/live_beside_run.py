@@ -21,6 +21,7 @@ import click
 
 from exchange.settings import RunSettings
 from exchange.words import printable
+from exchange_simulation.launching.interrupts import interruptible
 from exchange_simulation.launching.launch.watch import OnSecond
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.reports.progress import progress_bar
@@ -54,14 +55,19 @@ def spark_beside(settings: RunSettings, folder: Path) -> Iterator[OnSecond]:
 
 
 def _is_ready(child: subprocess.Popen[bytes]) -> bool:
-    """Return True once the child says that it is ready; False if it ends before that, or takes more than WARM_S."""
+    """Return True once the child says that it is ready; False if it ends before that, or takes more than WARM_S.
+
+    KeyboardInterrupt as soon as a signal comes.
+    """
     assert child.stdout is not None
     output = b""
     until_s = time.monotonic() + WARM_S
     with selectors.DefaultSelector() as selector:
         selector.register(child.stdout, selectors.EVENT_READ)
         while b'"ready"' not in output:
-            if not selector.select(max(until_s - time.monotonic(), 0)):
+            with interruptible():
+                has_output = selector.select(max(until_s - time.monotonic(), 0))
+            if not has_output:
                 return False
             chunk = os.read(child.stdout.fileno(), 4096)
             if not chunk:

@@ -36,6 +36,8 @@ from exchange_simulation.reports.progress import counting
 from exchange_simulation.reports.tables import FoldingTable, indented, key_column, plain_table, terminal
 
 FILE = "simulation.json"
+WITHOUT_SPARK = "none"
+"""The master of a simulation that is matched in one process."""
 MARKET = "market"
 """The default folder of the tables of events, in the simulation's folder."""
 ORDERS_PER_S = 1_000.0
@@ -113,7 +115,7 @@ def match_simulation(
         if events:
             tables_url = _tables_url(tables or str(folder / MARKET), master)
             wanted_events = WantedEvents(tables=tuple(events), run=folder.name, orders_per_s=orders_per_s)
-        if master != "none":
+        if master != WITHOUT_SPARK:
             say(f"starting Spark takes 5 s or more; the bar moves when the first of {partitions:,} partitions is done")
         with _partitions_bar(partitions, simulation.orders) as on_partitions:
             matched = _match(
@@ -153,7 +155,7 @@ def _tables_url(tables: str, master: str) -> str:
     """Return the URL of the tables, or their absolute path, since executors have other working directories."""
     local = local_path(tables)
     if local is None:
-        if master == "none":
+        if master == WITHOUT_SPARK:
             raise UserError(f"--master none writes to this machine only: give a folder, or a Spark master for {tables}")
         return tables
     local = local.resolve()
@@ -196,7 +198,7 @@ def _match(
 ) -> Matched:
     """Match in this process if the master is `none`, else on Spark. ClickException if a book needs too much memory."""
     try:
-        if master == "none":
+        if master == WITHOUT_SPARK:
             return match_in_this_process(work, partitions, on_partitions, Path(tables) if tables else None)
         from exchange_simulation.experiments.simulate.on_spark import match_on_spark
 
@@ -276,7 +278,7 @@ def show(record: dict[str, Any]) -> None:
 
 def _matched_by(record: dict[str, Any]) -> str:
     """Return where a simulation was matched. For example: one process, 8 partitions; Spark on local[2], 8 partitions"""
-    matched_by = "one process" if record["master"] == "none" else f"Spark on {record['master']}"
+    matched_by = "one process" if record["master"] == WITHOUT_SPARK else f"Spark on {record['master']}"
     return f"{matched_by}, {counted(record['partitions'], 'partitions')}"
 
 

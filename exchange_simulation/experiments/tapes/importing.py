@@ -69,13 +69,14 @@ class _Import:
         self.conversion = new_conversion(CHUNK_BYTES // events.least_event_bytes + 1, tick)
 
     def convert(self, file: FileIO, tape: BinaryIO, due_times: BinaryIO) -> None:
-        """Convert the whole file. UserError if it is not of the format, or has too many events."""
+        """Convert the whole file. UserError if it cannot be read, is not of the format, or has too many events."""
         buffer = np.zeros(CHUNK_BYTES, np.uint8)
         offset = 0  # of the buffer's start, in the file
         filled = 0
         is_last = False
         while not is_last:
-            received = file.readinto(buffer[filled:].data)
+            with reading(self._source):
+                received = file.readinto(buffer[filled:].data)
             is_last = received == 0
             filled += received
             chunk = buffer[:filled]

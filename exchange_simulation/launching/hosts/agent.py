@@ -17,11 +17,10 @@ from typing import Any
 import click
 
 from exchange_simulation.launching.errors import sentence
-from exchange_simulation.launching.hosts.clock_offset import clock_id
 from exchange_simulation.launching.hosts.lines import LineReader, PeerSilent, as_line, write_all
+from exchange_simulation.launching.hosts.shared_ids import clock_id, machine_id
 from exchange_simulation.launching.process_group import ProcessGroup
-from exchange_simulation.launching.record.begun import BOOT_ID
-from exchange_simulation.launching.record.machine import host_facts, text_of, versions
+from exchange_simulation.launching.record.machine import host_facts, versions
 from exchange_simulation.launching.record.noise import NoiseMeter
 from transports.base import TransportError
 from transports.sockets import reserved_port
@@ -35,15 +34,24 @@ TRANSFER_PATIENCE_S = 60.0
 
 
 def serve_launcher(start_broker: StartBroker) -> None:
-    """Answer the launcher until it closes our stdin."""
+    """Answer the launcher until it closes our stdin. ClickException if a file cannot be sent whole."""
     with ProcessGroup() as processes, contextlib.ExitStack() as reserved:
         agent = Agent(processes, reserved, start_broker)
         reader = LineReader(STDIN)
-        facts = {"host": host_facts(), "versions": versions(), "boot_id": text_of(BOOT_ID), "clock_id": clock_id()}
+        ids = {"machine_id": machine_id(), "clock_id": clock_id()}
+        facts = {"host": host_facts(), "versions": versions(), **ids}
         write_all(STDOUT, as_line({"folder": str(processes.folder), **facts}))
-        with contextlib.suppress(PeerSilent, BrokenPipeError):
+        try:
             while True:
                 agent.answer(reader.message(), reader)
+        except (PeerSilent, BrokenPipeError):
+            return
+        except TransferBroken as error:
+            raise click.ClickException(str(error)) from error
+
+
+class TransferBroken(Exception):
+    """The rest of a file cannot be sent. Only the agent's end tells the launcher so."""
 
 
 class Agent:
@@ -118,13 +126,18 @@ class Agent:
         return sorted(str(path.relative_to(results)) for path in results.rglob("*") if path.is_file())
 
     def _give(self, path: str) -> None:
-        """Send a file of the folder of results: a message with its size, then its bytes."""
+        """Send a file of the folder of results: a message with its size, then its bytes.
+
+        TransferBroken if the file is shorter than the size: the launcher would take an answer for bytes of the file.
+        """
         with self._path_of(f"results/{path}").open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             self._say({"bytes": size})
             left = size
             while left:
                 chunk = file.read(min(left, 1 << 20))
+                if not chunk:
+                    raise TransferBroken(f"{path} became shorter while it was sent")
                 write_all(STDOUT, chunk)
                 left -= len(chunk)
 

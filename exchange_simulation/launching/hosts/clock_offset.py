@@ -6,12 +6,8 @@ our time of that moment is between reading - answered_ns and reading - asked_ns.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from exchange_simulation.launching.record.begun import BOOT_ID
-from exchange_simulation.launching.record.machine import text_of
 
 
 @dataclass(frozen=True)
@@ -55,19 +51,6 @@ class ClockOffset:
 
 SAME_CLOCK = ClockOffset(0, 0)
 """The offset of a clock to itself."""
-
-
-def clock_id() -> str | None:
-    """Return the id of this process's monotonic clock, which processes share that have one kernel and time namespace.
-
-    None if the kernel does not say.
-    """
-    boot_id = text_of(BOOT_ID)
-    try:
-        namespace = os.readlink("/proc/self/ns/time")
-    except OSError:  # the kernel has no time namespaces
-        namespace = ""
-    return None if boot_id is None else f"{boot_id} {namespace}"
 
 
 def narrowest(readings: Sequence[OffsetReading]) -> ClockOffset:

@@ -53,10 +53,10 @@ class HostAgent(HostProcess):
         self.folder = Path()
         """The folder on that host for the files of the run's components."""
         self.clock: ClockOffset | None = None
-        self.boot_id: str | None = None
-        """The kernel's id of the host's start, which two hosts on one machine share; None if the host does not say."""
-        self.clock_id: str | None = None
-        """The id of the host's monotonic clock, which hosts may share; None if the host does not say."""
+        self.machine_id = ""
+        """The id of the host's machine, which hosts may share; empty until the agent is ready."""
+        self.clock_id = ""
+        """The id of the host's monotonic clock, which hosts may share; empty until the agent is ready."""
         self._number = 0
         """The number of the last message. An answer has the number of its message."""
         self._gone: HostGone | None = None
@@ -67,7 +67,7 @@ class HostAgent(HostProcess):
             first = self._reader.message(START_S)
             self.facts = first["host"]
             self.versions = first["versions"]
-            self.boot_id = first["boot_id"]
+            self.machine_id = first["machine_id"]
             self.clock_id = first["clock_id"]
             self.folder = Path(first["folder"])
         except (PeerSilent, LookupError, TypeError) as error:

@@ -34,6 +34,8 @@ ADDRESS = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
 """A name of the domain name system, or an IPv4 address."""
 PLAIN_PATH = re.compile(r"[A-Za-z0-9_./+-]+")
 """A path that no shell changes: ssh gives the words of a command to a shell."""
+NUMBER = re.compile(r"[1-9][0-9]{0,8}")
+"""The number of a further component of a role."""
 EXCHANGE = "exchange"
 THIS_HOST = "this host"
 LOOPBACK = "127.0.0.1"
@@ -137,8 +139,7 @@ class _Reader:
             if role in WITHOUT_NUMBERS:
                 advice = f"all {role}s of a benchmark are on one host: give [{role}] alone"
                 raise self._mistake(title, None, f"[{title}]: {advice}")
-            is_number = key.isascii() and key.isdecimal() and int(key) >= 2
-            if not is_number:
+            if not NUMBER.fullmatch(key) or int(key) < 2:
                 allowed = f"allowed are numbers from 2, as [{role}.2]; [{role}] is the first one's"
                 raise self._mistake(title, None, f"[{title}]: {key!r} is no number of a further {role}: {allowed}")
             entries[named(role, int(key))] = self._entry(title, value)

@@ -24,11 +24,11 @@ from exchange_simulation.launching.hosts.host_agents import (
 )
 from exchange_simulation.launching.hosts.host_process import host_record
 from exchange_simulation.launching.hosts.hosts_file import HERE, LOOPBACK, Host, HostsFile
+from exchange_simulation.launching.hosts.shared_ids import machine_id
 from exchange_simulation.launching.lineup import Lineup
 from exchange_simulation.launching.notices import detail, say
 from exchange_simulation.launching.process_group import ProcessGroup
-from exchange_simulation.launching.record.begun import BOOT_ID
-from exchange_simulation.launching.record.machine import host_facts, text_of, versions
+from exchange_simulation.launching.record.machine import host_facts, versions
 from exchange_simulation.launching.transport_settings import keys_folder_of, with_other_keys
 from transports.base import TransportError
 from transports.declaration import RunningBroker
@@ -207,16 +207,16 @@ class RunHosts:
 
     def _is_this_machine(self, host: Host) -> bool:
         """Return True for a host that shares its kernel with the launcher."""
-        return self._boot_id_of(host) == self._boot_id_of(HERE)
+        return self._machine_id_of(host) == machine_id()
 
-    def _boot_id_of(self, host: Host) -> str | None:
-        return text_of(BOOT_ID) if host.is_here else self._agents[host].boot_id
+    def _machine_id_of(self, host: Host) -> str:
+        return machine_id() if host.is_here else self._agents[host].machine_id
 
     def _relays_on_machine_of(self, host: Host, relays: Mapping[str, int]) -> list[int]:
         """Return the numbers of the relays on a host, and on others that share its kernel."""
         pids = []
         for component, pid in relays.items():
-            if self._boot_id_of(self.host_of(component)) == self._boot_id_of(host):
+            if self._machine_id_of(self.host_of(component)) == self._machine_id_of(host):
                 pids.append(pid)
         return pids
 

@@ -47,10 +47,10 @@ def run_in_threads(folder: Path, settings: RunSettings, on_second: OnSecond) -> 
                 noise.clock_starts()
                 stage.run(on_second)
                 noise.clock_stops()
-        except OSError as error:  # a recorded stream that cannot be closed
+        except OSError as error:  # a recorded stream that cannot be closed; the error names its file
             if not stage.results:
                 raise
-            stage.failures.append(f"gateway: {sentence(error)}")
+            stage.failures.append(sentence(error))
     outcome = outcome_of(Lineup.of(settings), stage.results)
     return places.first, replace(outcome, failures=tuple(stage.failures), noise=noise.noise)
 

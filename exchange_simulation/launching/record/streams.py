@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exchange.instances import answers_file, orders_file
+from exchange.market_ids import LEAST_OPENING_ID
 from exchange.messages import (
     ANSWER_TYPES,
     INCOMING_TYPES,
@@ -52,6 +53,7 @@ def _counts(orders: Path, answers: Sequence[Path]) -> dict[str, int]:
         for data, starts in _records(path, sizes_by_code(ANSWER_TYPES)):
             received += len(starts)
             ids = _ids(data, starts)
+            ids = ids[ids < LEAST_OPENING_ID]  # a trade of an opening order answers no order of the gateway
             if len(answers) == 1:  # orders are numbered 1, 2, 3, ... and one engine answers them in this order
                 answered = max(answered, int(ids.max(initial=0)))
             else:

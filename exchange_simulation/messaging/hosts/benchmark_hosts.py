@@ -19,7 +19,7 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.hosts.broker_on_host import broker_on_host, url_for_peers
 from exchange_simulation.launching.hosts.checks import BROKER, is_exposed
 from exchange_simulation.launching.hosts.client_files import ClientFiles
-from exchange_simulation.launching.hosts.clock_offset import SAME_CLOCK, ClockOffset, clock_id
+from exchange_simulation.launching.hosts.clock_offset import SAME_CLOCK, ClockOffset
 from exchange_simulation.launching.hosts.host_agents import (
     HostAgent,
     HostGone,
@@ -36,13 +36,13 @@ from exchange_simulation.launching.hosts.hosts_file import (
     HostsFile,
     read_hosts_file,
 )
+from exchange_simulation.launching.hosts.shared_ids import clock_id, machine_id
 from exchange_simulation.launching.interrupts import signals_deferred
 from exchange_simulation.launching.launch.brokers import Brokers, broker_of_run
 from exchange_simulation.launching.long_waits import said_if_long
 from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.process_group import ProcessGroup
-from exchange_simulation.launching.record.begun import BOOT_ID
-from exchange_simulation.launching.record.machine import host_facts, text_of, versions
+from exchange_simulation.launching.record.machine import host_facts, versions
 from exchange_simulation.launching.transport_settings import options_in, with_other_keys
 from exchange_simulation.messaging.hosts.role_clocks import RoleClocks
 from exchange_simulation.messaging.hosts.role_host import RoleElsewhere, RoleHost
@@ -282,7 +282,7 @@ class BenchmarkHosts:
 
     def _offsets(self) -> dict[str, ClockOffset]:
         """Return the bounds of the clock of each kind of role minus the launcher's. HostGone."""
-        by_clock: dict[str | None, ClockOffset] = {self._clock_id_of(HERE): SAME_CLOCK}
+        by_clock: dict[str, ClockOffset] = {self._clock_id_of(HERE): SAME_CLOCK}
         offsets = {}
         for kind in HOSTS:
             host = self._entries[kind].host
@@ -292,13 +292,13 @@ class BenchmarkHosts:
             offsets[kind] = by_clock[clock]
         return offsets
 
-    def _clock_id_of(self, host: Host) -> str | None:
+    def _clock_id_of(self, host: Host) -> str:
         """Return the id of a host's monotonic clock, which hosts on one machine share."""
         return clock_id() if host.is_here else self._agents[host].clock_id
 
-    def _machine_of(self, host: Host) -> str | None:
-        """Return the id of a host's kernel, which hosts on one machine share."""
-        return text_of(BOOT_ID) if host.is_here else self._agents[host].boot_id
+    def _machine_id_of(self, host: Host) -> str:
+        """Return the id of a host's machine, which hosts may share."""
+        return machine_id() if host.is_here else self._agents[host].machine_id
 
     def clock_starts(self) -> None:
         """Let other machines begin to measure their other work."""
@@ -321,11 +321,11 @@ class BenchmarkHosts:
                 yield agent
 
     def _is_this_machine(self, host: Host) -> bool:
-        return self._machine_of(host) == self._machine_of(HERE)
+        return self._machine_id_of(host) == machine_id()
 
     def _pids_on_machine_of(self, host: Host) -> list[int]:
-        machine = self._machine_of(host)
-        return [started.pid for other, started in self._role_hosts.items() if self._machine_of(other) == machine]
+        machine = self._machine_id_of(host)
+        return [started.pid for other, started in self._role_hosts.items() if self._machine_id_of(other) == machine]
 
     def facts(self) -> list[Record]:
         """Return bench.json's `hosts`: each host with its roles, facts, versions and address."""

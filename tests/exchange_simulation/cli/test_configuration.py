@@ -142,3 +142,26 @@ def test_the_environment_may_name_the_hosts_of_runs_and_benchmarks_ignore_it(mon
     monkeypatch.setenv("EXCHANGE_HOSTS", "hosts.toml")
     assert parsed("run")["hosts"] == "hosts.toml"
     assert CliRunner().invoke(main, ["faults", "--list"]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "problem"),
+    [
+        ("rate", "nan", "nan is no rate"),
+        ("rate", "inf", "inf is no rate"),
+        ("rate", '"sNaN"', "'sNaN' is no rate"),
+        ("duration", "inf", "inf is no duration"),
+        ("duration", '"1e9999999s"', "'1e9999999s' is no duration"),
+        ("orders", "nan", "nan is no whole number"),
+        ("prices", f'"1..{"9" * 5_000}"', "is no range of prices"),
+        ("cpus", f'"gateway={"9" * 5_000}"', "names no CPU"),
+    ],
+)
+def test_a_default_that_is_no_finite_number_is_refused(
+    key: str, value: str, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("exchange.toml").write_text(f"{key} = {value}\n")
+    assert problem in " ".join(refused("run").split())
+    Path("exchange.toml").unlink()
+    monkeypatch.setenv(f"EXCHANGE_{key.upper()}", value.strip('"'))
+    assert problem.partition(" ")[2] in " ".join(refused("run").split())

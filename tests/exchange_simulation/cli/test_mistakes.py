@@ -54,7 +54,7 @@ def test_a_rate_out_of_range_is_refused_with_its_range(rate: str, tmp_path: Path
         (["--warm-up", "-1"], "warm-up"),
         (["--timeout", "0"], "timeout"),
         (["--cpus", "broker=1"], "one of gateway, engine, reporter; zeromq has no broker"),
-        (["--cpus", "gateway=x"], "gateway=0"),
+        (["--cpus", "gateway=x"], "'gateway=x' names no CPU: give ROLE=CPU pairs of gateway, engine"),
         (["--cpus", "gateway=4000"], "processor 4000"),
         (["--transport", "pigeon"], "known are amqp, amqps, memory, nats"),
         pytest.param(["--transport", "tcp://nowhere"], "host:port", marks=pytest.mark.long),
@@ -63,7 +63,14 @@ def test_a_rate_out_of_range_is_refused_with_its_range(rate: str, tmp_path: Path
         pytest.param(["--transport", "zeromq://"], "lacks a place", marks=pytest.mark.long),
         (["--duration", "0"], "--duration is 0; allowed"),
         (["--warm-up", "-1"], "--warm-up is -1; allowed"),
-        (["--timeout", "nan"], "--timeout is nan; allowed"),
+        (["--timeout", "nan"], "'--timeout': 'nan' is no duration: give seconds, or a unit"),
+        (["--duration", "sNaN"], "'--duration' / '--seconds': 'sNaN' is no duration"),
+        (["--duration", "inf"], "'--duration' / '--seconds': 'inf' is no duration"),
+        (["--duration", "1e9999999s"], "'--duration' / '--seconds': '1e9999999s' is no duration"),
+        (["--rate", "1000@sNaN,2000"], "'1000@sNaN,2000' is no load"),
+        (["--prices", f"1..{'9' * 5_000}"], "is no range of prices: give LOW..HIGH in ticks"),
+        (["--cpus", f"gateway={'9' * 5_000}"], "names no CPU: give ROLE=CPU pairs"),
+        (["--pace", f"spin:{'9' * 5_000}"], "allowed is sleep, or spin:US with 1..1000000"),
         (["--warm-up", "5", "--orders", "8000"], "--warm-up 5 leaves nothing of a run of 1 s"),
         (["--warm-up", "1.5", "--duration", "2", "--rate", "max"], "--warm-up 1.5 leaves nothing"),
         (["--name", "a/b"], "name"),
@@ -122,13 +129,24 @@ def test_an_option_of_a_transport_in_threads_is_named_too(tmp_path: Path) -> Non
     "words",
     [
         ("simulate", "--rate=nan"),
-        ("capacity", "--pause=nan", "--slo=p99 <= 1ms"),
+        ("capacity", "--slo=p99 <= 1ms", "--pause=nan"),
         ("doctor", "--seconds=nan"),
         ("compare", "--transports=zeromq,tcp", "--seconds=nan"),
+        ("compare", "--transports=zeromq,tcp", "--warm-up=nan"),
+        ("compare", "--transports=zeromq,tcp", "--seconds=sNaN"),
+        ("bench", "de-spsc", "--rate=sNaN"),
+        ("bench", "de-spsc", "--timeout=1e9999999h"),
+        ("bench", "fe-spmc", f"--consumers={'9' * 5_000}"),
+        ("bench", "de-spsc", f"--sizes={'9' * 5_000}"),
     ],
 )
-def test_nan_is_refused_by_every_option_of_a_number(words: tuple[str, ...], tmp_path: Path) -> None:
-    assert "nan is no number: give one from" in refused(*words, "--results", tmp_path)
+def test_what_is_no_finite_number_is_refused_by_every_option_of_a_number(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    option, _, value = words[-1].partition("=")
+    error = refused(*words, "--results", tmp_path)
+    assert option in error
+    assert f"'{value}' is no " in error
 
 
 @pytest.mark.parametrize("command", ["compare", "sweep"])
@@ -227,8 +245,8 @@ ENGINE = ["engine", *LISTEN, "--reporter", "tcp://127.0.0.1:1"]
     [
         ([*ENGINE, "--capacity", "0"], "--capacity"),
         ([*ENGINE, "--cpu", "-1"], "--cpu"),
-        ([*ENGINE, "--timeout", "nan"], "--timeout is nan"),
-        (["reporter", *LISTEN, "--timeout", "nan"], "--timeout is nan"),
+        ([*ENGINE, "--timeout", "nan"], "'nan' is no duration"),
+        (["reporter", *LISTEN, "--timeout", "nan"], "'nan' is no duration"),
         (["reporter", "--listen", "tcp://127.0.0.1:99999", "--run", "x"], "host:port"),
         (["reporter", "--listen", "tcp://192.0.2.1:7000", "--run", "x"], "192.0.2.1"),
         (["match", "Makefile", "--capacity", "0"], "--capacity"),

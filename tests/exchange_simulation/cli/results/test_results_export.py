@@ -9,7 +9,8 @@ import pytest
 
 from exchange.records import MATCHED, SAMPLE, RecordWriter
 from exchange_simulation.reports.run.hftbacktest import order_latencies
-from tests.exchange_command import exchange_in_process, run_exchange
+from tests.exchange_command import exchange_in_process, run_exchange, run_exchange_in_process
+from tests.exchange_simulation.cli.results.kept_folders import put_run
 
 WALL_NS = 1_700_000_000_000_000_000
 MONOTONIC_NS = 5_000_000
@@ -78,10 +79,20 @@ def test_times_are_joined_by_pair_and_order_and_become_wall_times(tmp_path: Path
     [(sample(10, 100, 150), "none of its 1 sampled order has"), ({"id": 10}, "is damaged")],
 )
 def test_a_run_without_such_orders_is_refused(tmp_path: Path, payload: dict[str, int], message: str) -> None:
-    written_spool(tmp_path / "run", ("gateway", SAMPLE, payload))
+    written_spool(put_run(tmp_path, "run"), ("gateway", SAMPLE, payload))
     outcome = exchange_in_process("results", "export", "run", "--results", tmp_path, "--format", "hftbacktest")
     assert outcome.code == 2
     assert message in outcome.err
+
+
+@pytest.mark.parametrize("words", [("--gateways", 2), ("--engines", 2, "--instruments", 2)])
+def test_a_run_of_several_gateways_or_engines_is_refused(tmp_path: Path, words: tuple[object, ...]) -> None:
+    load = ("--transport", "memory", "--orders", 400, "--rate", 2_000, "--sampling-interval", 10, "--name", "market")
+    run_exchange_in_process(tmp_path, *load, *words)
+    outcome = exchange_in_process("results", "export", "market", "--results", tmp_path, "--format", "hftbacktest")
+    assert outcome.code == 2
+    assert "an engine reports its times by its own count of orders" in outcome.err
+    assert "export a run of one gateway and one engine, or of --pairs" in outcome.err
 
 
 @pytest.mark.parametrize(

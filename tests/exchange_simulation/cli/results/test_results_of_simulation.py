@@ -63,3 +63,28 @@ def test_a_rerun_of_a_record_with_wrong_settings_is_refused(tmp_path: Path) -> N
     refused = results(tmp_path, "rerun", "first")
     assert refused.exit_code == 2
     assert "instruments is 0" in refused.output
+
+
+@pytest.mark.parametrize(
+    ("master", "option", "expected"),
+    [
+        ("none", "--spark", "local[2]"),
+        ("none", "--no-spark", "none"),
+        ("local[1]", "--spark", "local[1]"),
+        ("local[1]", "--no-spark", "none"),
+    ],
+)
+def test_a_rerun_uses_spark_if_the_user_says_so(
+    master: str, option: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = simulated(tmp_path, *MARKET, "--name", "first").record
+    (tmp_path / "first" / "simulation.json").write_bytes(orjson.dumps({**record, "master": master}))
+    masters: list[str] = []
+
+    def simulate(_simulation: object, master: str, *_: object, **__: object) -> int:
+        masters.append(master)
+        return 0
+
+    monkeypatch.setattr("exchange_simulation.experiments.simulate.simulate.simulate", simulate)
+    assert results(tmp_path, "rerun", "first", option).exit_code == 0
+    assert masters == [expected]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from kept_folders import put_bytes, put_run, put_trial, record, results
 
 from exchange.settings import RunSettings
 from exchange_simulation.experiments.trials import trial
-from exchange_simulation.experiments.trials.plan import TrialPlan
+from exchange_simulation.experiments.trials.plan import TrialPlan, write_plan
 from exchange_simulation.launching.record.machine import host_facts, versions
 from tests.exchange_command import exchange_in_process, run_exchange_in_process
 from tests.exchange_simulation.experiments.trials.sample_trials import plan
@@ -104,6 +105,13 @@ def test_a_finished_or_killed_trial_is_run_again_with_its_plan(started: dict[str
         assert results(tmp_path, "rerun", name, "--name", "again").exit_code == 0
         assert started.pop("plan") == plan(repeats=2)
         assert started["name"] == "again"
+
+
+def test_the_rerun_of_a_resumed_trial_was_not_resumed(started: dict[str, Any], tmp_path: Path) -> None:
+    trial = put_trial(tmp_path, "trial")
+    write_plan(trial, replace(plan(repeats=2), resumed=2))
+    assert results(tmp_path, "rerun", "trial", "--name", "again").exit_code == 0
+    assert started["plan"] == plan(repeats=2)
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,19 @@ import os
 import signal
 import subprocess
 import textwrap
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import orjson
 import psutil
 import pytest
 
+from exchange_simulation.experiments.pipeline.live_beside_run import WARM_S
 from exchange_simulation.launching.files import whole_file
 from tests.exchange_command import command, exchange_in_process, run_exchange_in_process
 from tests.machine import PATIENCE_S, until
-from tests.spark.fake_java import JAVA_17, fake_java
+from tests.spark.fake_java import JAVA_17, fake_java, java_that
 
 
 class StartedCommand:
@@ -134,6 +137,22 @@ def test_a_run_goes_on_if_its_query_does_not_start(tmp_path: Path, capfd: pytest
     assert "Spark's JVM did not start (no memory)" in capfd.readouterr().err, "the process with the query says so"
     assert "the run goes on without" in finished.err
     assert "Traceback" not in finished.err
+
+
+def test_a_signal_while_the_query_gets_ready_ends_the_run(
+    tmp_path: Path, start: Callable[..., StartedCommand], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_begun = tmp_path / "has begun"
+    for name, value in java_that(f"touch '{has_begun}'; exec sleep 1000", tmp_path / "java").items():
+        monkeypatch.setenv(name, value)
+    run = start("run", "--live-spark", "--rate", "1000", "--orders", "500", "--results", tmp_path / "results")
+    until(has_begun.exists, "the start of Java")
+    signal_s = time.monotonic()
+    assert run.exit_code_after(signal.SIGINT) == 130
+    assert time.monotonic() - signal_s < WARM_S, "the run waited until the query was given up"
+    [record] = (tmp_path / "results").glob("*/run.json")
+    assert orjson.loads(record.read_bytes())["reasons"] == ["interrupted before the start"]
+    assert list(run.scratch.iterdir()) == []
 
 
 def test_a_folder_without_runs_is_refused_with_the_option_once(tmp_path: Path) -> None:

@@ -236,6 +236,8 @@ def test_a_file_of_another_form_is_refused_and_leaves_no_tape(
         ((*LOBSTER_WORDS, "--stock", "AAPL"), "leave --stock out"),
         ((*LOBSTER_WORDS, "--tick", "0"), "--tick is 0; allowed is 0.0001 to 1000"),
         ((*LOBSTER_WORDS, "--tick", "cent"), "--tick is cent"),
+        ((*LOBSTER_WORDS, "--tick", "1e999999"), "--tick is 1e999999; allowed is 0.0001 to 1000"),
+        ((*LOBSTER_WORDS, "--tick", "sNaN"), "--tick is sNaN; allowed is 0.0001 to 1000"),
         (("--format", "csv"), "'csv' is not one of"),
     ],
 )
@@ -275,3 +277,12 @@ def test_an_imported_day_is_replayed(tmp_path: Path) -> None:
     assert run.code == 0, run.err
     matched = exchange_in_process("match", tmp_path / "tape.bin", "--ids", "--json").record
     assert run.record["checksums"] == matched["checksums"]
+
+
+def test_a_source_that_fails_while_it_is_read_is_named(tmp_path: Path) -> None:
+    unreadable = Path("/proc/self/mem")  # it can be opened, and its first page cannot be read
+    words = ("tape", "import", unreadable, *LOBSTER_WORDS, "--output", tmp_path / "tape.bin")
+    outcome = exchange_in_process(*words)
+    assert outcome.code == 2
+    assert outcome.err == "Error: cannot read /proc/self/mem: Input/output error\n"
+    assert list(tmp_path.iterdir()) == []

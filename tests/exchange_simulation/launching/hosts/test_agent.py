@@ -14,6 +14,7 @@ import pytest
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.hosts.host_agents import HostAgent, HostGone, started_agents
 from exchange_simulation.launching.hosts.hosts_file import Host
+from exchange_simulation.launching.hosts.lines import LineReader
 from exchange_simulation.launching.process_group import ProcessGroup
 from tests.exchange_simulation.launching.hosts.conftest import EXCHANGE
 
@@ -51,6 +52,25 @@ def test_a_file_goes_to_the_host_and_comes_back_whole(agent: HostAgent, tmp_path
     folder.mkdir()
     assert agent.fetch("first", folder) == ["spool/000001.jsonl"]
     assert (folder / "spool" / "000001.jsonl").read_bytes() == content
+
+
+def test_a_file_that_becomes_shorter_while_it_comes_back_ends_its_agent(
+    agent: HostAgent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sent").write_bytes(bytes(3 << 20))
+    on_host = Path(agent.put(tmp_path / "sent", "results/first/orders.bin"))
+    some_bytes = LineReader.some_bytes
+
+    def cut_off(reader: LineReader, most: int, patience_s: float) -> bytes:
+        os.truncate(on_host, 0)  # the agent waits in its first MiB, since a pipe takes less
+        return some_bytes(reader, most, patience_s)
+
+    monkeypatch.setattr(LineReader, "some_bytes", cut_off)
+    folder = tmp_path / "first"
+    folder.mkdir()
+    with pytest.raises(HostGone, match=r"first/orders\.bin became shorter while it was sent"):
+        agent.fetch("first", folder)
+    assert list(folder.iterdir()) == []
 
 
 def test_files_of_another_run_are_not_fetched(agent: HostAgent, tmp_path: Path) -> None:

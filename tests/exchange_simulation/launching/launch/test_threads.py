@@ -10,10 +10,12 @@ from threading import Thread
 
 import pytest
 
+from exchange.instances import input_file
 from exchange.settings import RunSettings
 from exchange_simulation.launching.launch.threads import Stage, run_in_threads
 from exchange_simulation.launching.launch.watch import Moment
 from exchange_simulation.launching.record.outcome import RunOutcome
+from exchange_simulation.launching.recorded_streams import RecordedStream
 from gateway.intake import Intake
 from matching_engine.service import EngineService
 from tests.machine import until
@@ -98,3 +100,19 @@ def test_seconds_are_shown_until_the_last_gateway_has_ended(tmp_path: Path) -> N
     stage._services = {"gateway": Plays(lambda: "done"), "gateway.2": Plays(go_on)}  # type: ignore[dict-item]
     stage.run(moments.append)
     assert moments == [Moment(20, 19)]
+
+
+def test_a_recorded_stream_that_cannot_be_closed_is_named_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    close = RecordedStream.close
+
+    def fail_for_the_engine(stream: RecordedStream) -> None:
+        close(stream)
+        if stream._path.name == input_file(1):
+            raise OSError(28, "No space left on device", str(stream._path))
+
+    monkeypatch.setattr(RecordedStream, "close", fail_for_the_engine)
+    settings = RunSettings(transport="memory", gateways=2, orders_per_s=1000.0, orders=100, record=True)
+    _, outcome = run_in_threads(tmp_path, settings, lambda _: None)
+    assert outcome.failures == (f"{tmp_path / input_file(1)}: No space left on device",)

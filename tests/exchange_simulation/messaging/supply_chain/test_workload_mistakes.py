@@ -29,7 +29,7 @@ def refusal(*words: str) -> str:
         ("--topology freeform", "--config FILE and --topology freeform belong together"),
         ("--config some.toml", "--config FILE and --topology freeform belong together"),
         ("--interactions 8", "'8' is not one of"),
-        ("--duration nan", "nan is no number: give one from"),
+        ("--duration nan", "'nan' is no duration: give one, as 2, 2s"),
         ("--duration 20 --restart-after 20", "--restart-after is 20; it takes less than --duration, which is 20"),
     ],
 )
