@@ -1,4 +1,4 @@
-"""Commands that measure: their options stand under headings, and have defaults from exchange.toml and EXCHANGE_*.
+"""Commands that measure: their options stand under headings; those in CONFIGURED take defaults of the user's.
 
 An option's value comes from the first of these that has it: the command line, the environment, the file's table of the
 command (as [run]), the file's first lines, which are for every command.
@@ -84,7 +84,8 @@ PREFIX = "EXCHANGE_"
 """The beginning of the environment variable of an option: EXCHANGE_RATE for --rate."""
 ONLY_TYPED = {"hosts"}
 """Keys that the file of the current folder may not give: whoever wrote that file could have commands executed."""
-CONFIGURED = ("run", "compare", "sweep", "capacity", "nagle", "bench")
+CONFIGURED = ("run", "compare", "sweep", "capacity", "nagle", "bench", "faults")
+"""The commands that take defaults from exchange.toml and EXCHANGE_*, each with a table of this name in the file."""
 
 
 def _be_quiet(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
@@ -119,7 +120,7 @@ OUTPUT_OPTIONS = (
 
 
 class Command(CheckedCommand):
-    """A command whose options stand in groups and take defaults from a file and the environment."""
+    """A command whose options stand in groups. If CONFIGURED has it, they take defaults from file and environment."""
 
     table = ""
     """The command's table in the file; empty if it is the command's own name. All benchmarks share one table."""
@@ -132,7 +133,8 @@ class Command(CheckedCommand):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         parameter_of = _parameters_by_key(self)
-        sources = _sources(parameter_of, self.table or info_name or "")
+        name = self.table or info_name or ""
+        sources = _sources(parameter_of, name) if name in CONFIGURED else []
         defaults: dict[str, Any] = {}
         for source in sources:
             defaults |= source.values

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -142,6 +143,28 @@ def test_the_environment_may_name_the_hosts_of_runs_and_benchmarks_ignore_it(mon
     monkeypatch.setenv("EXCHANGE_HOSTS", "hosts.toml")
     assert parsed("run")["hosts"] == "hosts.toml"
     assert CliRunner().invoke(main, ["faults", "--list"]).exit_code == 0
+
+
+def test_a_paper_takes_no_defaults_and_is_measured_by_its_own_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("exchange.toml").write_text('transport = "tcp"\nnetwork = "gige"\nresults = "mine"\nrepeats = 2\n')
+    monkeypatch.setenv("EXCHANGE_TRANSPORT", "tcp")
+    papers = main.get_command(None, "paper")  # type: ignore[arg-type]
+    assert isinstance(papers, click.Group)
+    paper = papers.get_command(click.Context(papers), "amqp")
+    assert paper is not None
+    with paper.make_context("amqp", []) as context:
+        given = context.params
+    assert given["transports"] is None
+    assert given["networks"] is None
+    assert given["results"] == "results"
+    assert given["repeats"] is None
+
+
+def test_the_matrix_of_faults_has_a_table_of_its_own() -> None:
+    Path("exchange.toml").write_text('results = "mine"\n[faults]\ntransports = "tcp"\n')
+    given = parsed("faults")
+    assert given["results"] == "mine"
+    assert given["transports"] == ["tcp"]
 
 
 @pytest.mark.parametrize(
