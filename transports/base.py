@@ -24,6 +24,8 @@ from urllib.parse import parse_qsl, quote, urlsplit
 if TYPE_CHECKING:  # numpy takes longer to import than the commands that only declare options may take
     from transports.frames import FrameBatch
 
+LARGEST_PORT = 65_535
+PORT_DIGITS = len(str(LARGEST_PORT))
 LAST_LOOK_NS = 200_000_000
 """The longest last look. A library's own thread, which was stalled too, needs a moment to pass on frames."""
 
@@ -177,12 +179,21 @@ class Address:
 
     def host_and_port(self) -> tuple[str, int]:
         """Host and port of a TCP address. BadAddress if its place is not host:port."""
-        host, _, port = self.place.rpartition(":")
-        if not host or not port.isdecimal() or int(port) > 65535:
+        host, _, digits = self.place.rpartition(":")
+        port = port_of(digits)
+        if not host or port is None:
             raise BadAddress(
                 f"{self.masked_url!r} lacks host:port with a port of 0..65535, as in {self.scheme}://127.0.0.1:7000"
             )
-        return host.strip("[]"), int(port)
+        return host.strip("[]"), port
+
+
+def port_of(digits: str) -> int | None:
+    """Return the port that these digits write; None if they write none of 0..65535."""
+    if not digits.isdecimal() or len(digits) > PORT_DIGITS:
+        return None
+    port = int(digits)
+    return port if port <= LARGEST_PORT else None
 
 
 class Link(ABC):

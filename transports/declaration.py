@@ -216,7 +216,8 @@ class WholeNumberOption:
                 if allowed_by_system < most:
                     most = allowed_by_system
                     why = f", which is what {self.limit} allows"
-        if value.isdecimal() and self.least <= int(value) <= most:
+        is_short = value.isdecimal() and len(value) <= len(str(self.most))  # Python reads no thousands of digits
+        if is_short and self.least <= int(value) <= most:
             return None
         return f"it takes a number of {self.unit}, {self.least:,} to {most:,}{why}"
 

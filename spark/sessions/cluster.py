@@ -25,6 +25,7 @@ from spark.sessions.master import (
     is_this_machine,
 )
 from spark.sessions.package import package_zip
+from transports.base import port_of
 
 ANSWER_PATIENCE_S = 5.0
 EXECUTOR_PATIENCE_S = 60.0
@@ -94,10 +95,11 @@ def _address_towards(master: str) -> str:
 
 def _addresses(master: str) -> Iterator[tuple[str, int]]:
     for address in master.removeprefix(STANDALONE).split(","):
-        host, _, port = address.rpartition(":")
-        if not host or not port.isdecimal() or int(port) > 0xFFFF:
+        host, _, digits = address.rpartition(":")
+        port = port_of(digits)
+        if not host or port is None:
             raise SparkUnavailableError(f"{master} is no address of a Spark master: give spark://HOST:PORT")
-        yield host.strip("[]"), int(port)
+        yield host.strip("[]"), port
 
 
 def home_of(master: str, folder: Path) -> Path:

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from transports.base import Address, BadAddress
+from transports.declaration import BUFFERS
 from transports.registry import connect, transport_of
 
 
@@ -43,3 +44,16 @@ def test_an_impossible_name_of_a_host_is_refused_at_once(url: str) -> None:
 
 def test_an_ipv6_address_is_split_into_host_and_port() -> None:
     assert Address.parse("tcp://[::1]:7000", "token").host_and_port() == ("::1", 7000)
+
+
+@pytest.mark.parametrize("port", ["", "-1", "65536", "seven", "9" * 5_000])
+def test_what_is_no_port_is_refused(port: str) -> None:
+    with pytest.raises(BadAddress, match=r"lacks host:port with a port of 0\.\.65535"):
+        Address.parse(f"tcp://127.0.0.1:{port}", "token").host_and_port()
+
+
+@pytest.mark.parametrize("size", ["", "-1", "4095", "large", "9" * 5_000])
+def test_what_is_no_size_of_a_buffer_is_refused(size: str) -> None:
+    problem = BUFFERS["sndbuf"].problem_of(size)
+    assert problem is not None
+    assert "it takes a number of bytes, 4,096 to" in problem

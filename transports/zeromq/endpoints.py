@@ -28,7 +28,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import zmq
 
-from transports.base import MANY_LISTENER_PATTERNS, Address, BadAddress, CannotListen, Link, Pattern, TransportError
+from transports.base import (
+    MANY_LISTENER_PATTERNS,
+    Address,
+    BadAddress,
+    CannotListen,
+    Link,
+    Pattern,
+    TransportError,
+    port_of,
+)
 from transports.zeromq.calls import Socket
 from transports.zeromq.doorman import JOINED, Context, credentials_of
 from transports.zeromq.link import HIGH_WATER_MARK, ZeroMqLink
@@ -170,7 +179,7 @@ def _back_endpoint(address: Address) -> str:
     if kind in {"ipc", "inproc"}:
         return f"{kind}://{address.place}.back"
     back = address.options.get("back", "0")
-    if not back.isdecimal() or int(back) > 65535:
+    if port_of(back) is None:
         raise BadAddress(f"{address.url}: back is {back!r}; it takes a port, 0..65535")
     return f"tcp://{address.place.rpartition(':')[0]}:{back}"
 
