@@ -58,11 +58,14 @@ def test_a_file_that_becomes_shorter_while_it_comes_back_ends_its_agent(
     agent: HostAgent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sent").write_bytes(bytes(3 << 20))
-    on_host = Path(agent.put(tmp_path / "sent", "results/first/orders.bin"))
+    file_on_host = Path(agent.put(tmp_path / "sent", "results/first/orders.bin"))
     some_bytes = LineReader.some_bytes
+    is_cut_off: list[bool] = []
 
     def cut_off(reader: LineReader, most: int, patience_s: float) -> bytes:
-        os.truncate(on_host, 0)  # the agent waits in its first MiB, since a pipe takes less
+        if not is_cut_off:  # the agent waits in its first MiB, since a pipe takes less
+            os.truncate(file_on_host, 0)
+            is_cut_off.append(True)
         return some_bytes(reader, most, patience_s)
 
     monkeypatch.setattr(LineReader, "some_bytes", cut_off)
