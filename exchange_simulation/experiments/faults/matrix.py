@@ -210,9 +210,9 @@ def _measured(plan: FaultPlan, folder: Path) -> dict[str, Any]:
         write_json(folder / FILE, record)
         return record
 
-    # A fault may break only a broker of our own, and never one that the user has started.
-    with Brokers(takes_standing=False) as brokers, clock_of_gateway(plan.hosts) as clock_ahead:
-        try:
+    try:
+        # A fault may break only a broker of our own, and never one that the user has started.
+        with Brokers(takes_standing=False) as brokers, clock_of_gateway(plan.hosts) as clock_ahead:
             for cell in plan.cells:
                 with interruptible():
                     entry = _entry(cell, plan, folder, brokers, clock_ahead)
@@ -220,8 +220,8 @@ def _measured(plan: FaultPlan, folder: Path) -> dict[str, Any]:
                 place = f"{len(entries):>3} of {len(plan.cells)}"
                 say(f"{place}  {cell.fault.name} over {cell.over}: {_in_short(entry)}")
                 write("interrupted")  # the status that the record shall have if this process is killed now
-        except KeyboardInterrupt:
-            return write("interrupted")
+    except KeyboardInterrupt:  # also while the clock of a gateway on another host is asked
+        return write("interrupted")
     return write("complete")
 
 

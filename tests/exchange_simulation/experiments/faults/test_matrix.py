@@ -11,8 +11,9 @@ import pytest
 
 from exchange_simulation.experiments.faults.injection import DELAY_US, FAULTS, disconnect, dropping
 from exchange_simulation.experiments.faults.load import FaultLoad
-from exchange_simulation.experiments.faults.matrix import planned
+from exchange_simulation.experiments.faults.matrix import measured_matrix, planned
 from exchange_simulation.launching.errors import UserError
+from exchange_simulation.reports.faults.page import FILE
 from exchange_simulation.reports.faults.table import answer, cell_of, cell_summary, fails, measured_cells
 from tests.broker import need_rabbitmq
 from tests.exchange_command import exchange, exchange_in_process
@@ -45,6 +46,22 @@ def test_a_socket_that_dropped_packets_gets_them_later() -> None:
             with pytest.raises(BlockingIOError):
                 ours.recv(1, socket.MSG_DONTWAIT)
         assert ours.recv(1) == b"x"
+
+
+def test_a_matrix_that_is_interrupted_while_a_host_s_clock_is_asked_has_a_record_and_a_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Regression: a signal before the first cell left an empty folder."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("exchange_simulation.experiments.faults.matrix.clock_of_gateway", interrupted)
+    plan = planned(["tcp"], ["lossy"], ["engine-kill"], FaultLoad(), [])
+    measured = measured_matrix(plan, str(tmp_path), "first")
+    assert (measured.record["status"], measured.record["cells"]) == ("interrupted", [])
+    assert (measured.folder / FILE).exists()
+    assert measured.page.exists()
 
 
 def test_a_matrix_answers_first_whether_lost_orders_are_in_the_records(tmp_path: Path) -> None:
