@@ -78,7 +78,7 @@ def command(ctx: click.Context, /, file: Path | None, example: bool, yes: bool, 
         return
 
     make_or_resume(
-        ctx, SWEEP, lambda _: planned(file, {**configured_values(ctx), **typed_options(ctx)}), partial(confirm, yes=yes)
+        ctx, SWEEP, lambda _: planned(file, configured_values(ctx), typed_options(ctx)), partial(confirm, yes=yes)
     )
 
 

@@ -79,11 +79,13 @@ class Description:
     def with_typed(self, typed: TypedKeys, **numbers: Any) -> Description:
         """Return the same description, in which the typed keys and numbers replace those of the file.
 
-        `orders` and `duration` for all runs replace each other too. A key keeps its place in the file.
+        `orders` and `duration` of either kind replace both of the earlier values for all runs, or the lesser would end
+        each run. A key keeps its place in the file.
         """
         vary = {name: levels for name, levels in self.vary.items() if name not in typed.run}
         run = {name: value for name, value in self.run.items() if name not in typed.vary}
-        if "orders" in typed.run or "duration" in typed.run:
+        typed_names = typed.run.keys() | typed.vary.keys()
+        if "orders" in typed_names or "duration" in typed_names:
             run.pop("orders", None)
             run.pop("duration", None)
         return replace(self, vary={**vary, **typed.vary}, run={**run, **typed.run}, **numbers)
@@ -177,11 +179,15 @@ def _run(path: Path, written: dict[str, Any]) -> dict[str, Any]:
     return {name: key_of(name, where).value(value, where) for name, value in table.items()}
 
 
-def planned(file: Path | None, typed: Mapping[str, Any]) -> TrialPlan:
-    """Make the plan from a file and from `typed`, by parameter of the command. UserError, BadSetting for a mistake."""
+def planned(file: Path | None, configured: Mapping[str, Any], typed: Mapping[str, Any]) -> TrialPlan:
+    """Make the plan from a file, then from defaults of the user's own, then from typed options; the later replaces.
+
+    `configured` and `typed` are values by parameter of the command. UserError, BadSetting for a mistake.
+    """
     description = read_description(file) if file else Description()
-    numbers = {name: typed[name] for name in ("repeats", "pause_s") if name in typed}
-    description = description.with_typed(_typed_keys(typed), **numbers)
+    for values in (configured, typed):
+        numbers = {name: values[name] for name in ("repeats", "pause_s") if name in values}
+        description = description.with_typed(_typed_keys(values), **numbers)
     return TrialPlan(
         arms=sweep_arms(description),
         repeats=description.repeats,

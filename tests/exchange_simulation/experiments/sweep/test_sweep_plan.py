@@ -18,7 +18,7 @@ from exchange_simulation.launching.tape import write_tape
 
 
 def plan_of(*vary: str, file: Path | None = None, **typed: Any) -> TrialPlan:
-    return planned(file, {"vary": vary, **typed})
+    return planned(file, {}, {"vary": vary, **typed})
 
 
 def labels(plan: TrialPlan) -> set[str]:
@@ -41,6 +41,37 @@ def test_every_combination_is_an_arm_under_every_condition() -> None:
         (10, 1),
         (10, 450),
     }
+
+
+@pytest.mark.parametrize(
+    ("configured", "typed"),
+    [
+        ({"duration_s": 2.0}, {"vary": ("orders=1000,50000",)}),
+        ({"duration_s": 2.0, "orders": 100}, {"vary": ("orders=1000,50000",)}),
+    ],
+)
+def test_orders_that_vary_replace_a_duration_of_the_user_s_defaults(
+    configured: dict[str, Any], typed: dict[str, Any]
+) -> None:
+    """Regression: a run of 50,000 orders ended with the 16,000 of a duration in exchange.toml."""
+    arms = planned(None, configured, typed).arms
+    assert [(arm.settings.orders, arm.settings.duration_s) for arm in arms] == [(1_000, None), (50_000, None)]
+
+
+def test_a_duration_that_varies_replaces_the_orders_of_a_file(tmp_path: Path) -> None:
+    file = toml(tmp_path, "[run]\norders = 3000\n")
+    arms = plan_of("duration=1,5", file=file).arms
+    assert [(arm.settings.orders, arm.settings.duration_s) for arm in arms] == [(None, 1.0), (None, 5.0)]
+
+
+def test_a_typed_length_holds_beside_another_typed_one() -> None:
+    arms = plan_of("orders=1000,50000", duration_s=2.0).arms
+    assert [arm.settings.order_limit for arm in arms] == [1_000, 16_000]
+
+
+def test_a_value_that_is_typed_replaces_one_of_the_user_s_defaults_that_varies() -> None:
+    plan = planned(None, {"transports": "tcp,zeromq", "rates": "1k"}, {"vary": ("transport=memory",)})
+    assert labels(plan) == {"memory at 1,000 orders/s"}
 
 
 @pytest.mark.parametrize(
