@@ -67,6 +67,14 @@ LONGEST_WORK_S = 1.0
 DEFAULT_WINDOW = 16_384
 """The most unanswered orders with `--rate max`, by default."""
 
+DECIDE_ANSWERS = ("policy", "max_price", "instruments", "engines", "opening")
+"""Settings on which the answers to equal orders depend: runs that differ in one of them rightly have other answers.
+
+The policy says what an incoming order trades with. A book rejects prices above its highest. An instrument beyond the
+last has no book. The answers of several engines have a checksum for each engine. The orders of an opening tape trade
+with those of the run. Other settings change when messages travel, and not their content, except for `gateways`: an
+engine takes the orders of several gateways as they come, so its answers differ between runs of equal settings.
+"""
 TRANSPORT_SETTINGS = ("amqp_client", "delivery")
 """Settings that only some transports have. Each transport declares their words, and launching/ checks them."""
 

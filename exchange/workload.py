@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from exchange.allowed import BadSetting, between, one_of
-from exchange.load_shape import LoadShape
+from exchange.load_shape import LoadSegment, LoadShape
 
 MAX_PRICE = 65_534
 """Prices travel as u16, and one more than the highest price of a book stands for no ask."""
@@ -115,6 +115,16 @@ class Arrivals:
             return True
         shares = [share for segment in self.shape.segments for share in (segment.first, segment.last)]
         return not self.shape.is_open and all(LEAST_SHARE <= share <= 1 for share in shares)
+
+    def share_seconds(self, seconds: float, length_s: float) -> float:
+        """Return the share of the rate, summed over the first `seconds` of a run of `length_s`.
+
+        Times the rate, this is how many orders are due in these seconds; with random or recorded arrivals, on average.
+        """
+        if self.shape is not None:
+            return self.shape.amount_after(seconds)
+        first, last = self.shares
+        return LoadSegment(first, last, length_s).amount_after(seconds)
 
     def load_at(self, orders_per_s: float) -> LoadShape | None:
         """Return the rates over time of steps, whose highest share is this rate; None for other arrivals."""

@@ -6,13 +6,17 @@ from collections.abc import Iterable, Sequence
 
 from exchange.json_records import Record
 from exchange.settings import RunSettings
-from exchange_simulation.experiments.capacity.exchange_rates import ExchangeObjective, objective_of
+from exchange_simulation.experiments.capacity.exchange_rates import (
+    ExchangeObjective,
+    objective_of,
+    why_run_is_not_whole,
+)
 from exchange_simulation.gates.gate_report import GateReport, GateTable
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.metrics import orders_measured
+from exchange_simulation.launching.metrics import expected_orders_measured, orders_measured
 from exchange_simulation.launching.record.noise_summary import noise_of
 from exchange_simulation.reports.formats.numbers import whole_number
-from exchange_simulation.reports.gate_outcomes import HELD, MISSED, GateCheck
+from exchange_simulation.reports.gate_outcomes import HELD, MISSED, UNDECIDED, GateCheck
 
 FIGURES = {"due": "completion from due", "handed_over": "completion from handing over"}
 
@@ -36,11 +40,12 @@ def _refuse_unmeasured(objective: ExchangeObjective, settings: RunSettings) -> N
                 f"--slo is {objective.words!r}, and with --rate max no order is due: bound the time from handing over, "
                 f"as 'handed over {term.words}'"
             )
-    orders = settings.pairs * settings.order_limit
-    if orders < objective.needed_orders:
+    measured = expected_orders_measured(settings)
+    if measured < objective.needed_orders:
         raise UserError(
-            f"--slo {objective.words!r} needs {objective.needed_orders:,} orders, and the run has {orders:,}: give "
-            "more --orders, or bound a lower percentile"
+            f"--slo {objective.words!r} needs {objective.needed_orders:,} orders, and the run measures {measured:,}, "
+            "which are its orders without those of the warm-up and the last one of each gateway: give more --orders, "
+            "or bound a lower percentile"
         )
 
 
@@ -59,11 +64,19 @@ def run_report(folder: str, record: Record, headline: str, objectives: Sequence[
 
 
 def _check(objective: ExchangeObjective, record: Record, noise: str) -> GateCheck:
-    """Judge one objective. One run has no interval, so the figure alone decides."""
-    why = objective.broken_by(record)
+    """Judge one objective. One run has no interval, so the figure alone decides.
+
+    A run that is whole, but measured too few orders, decides nothing.
+    """
     measured = orders_measured(record) or 0
-    if why is None and measured < objective.needed_orders:
-        why = f"{measured:,.0f} orders were measured, and {objective.needed_orders:,} are needed"
+    if why_run_is_not_whole(record) is None and measured < objective.needed_orders:
+        return GateCheck(
+            condition=objective.words,
+            name=objective.words,
+            outcome=UNDECIDED,
+            words=f"{measured:,.0f} orders were measured, and {objective.needed_orders:,} are needed",
+        )
+    why = objective.broken_by(record)
     if why is None:
         figures = [f"{whole_number(term.value_us(record))} us" for term in objective.terms]
         return GateCheck(

@@ -24,19 +24,37 @@ def is_never_judged(_settings: RunSettings) -> bool:
 
 
 def scheduled_orders(least: int) -> Callable[[RunSettings], bool]:
-    """Return a function of settings. It returns True if orders have due times, and a run measures at least `least`.
-
-    The orders of the warm-up, and the last order of each pair, are not measured.
-    """
+    """Return a function of settings. It returns True if orders have due times, and a run measures at least `least`."""
 
     def judged(settings: RunSettings) -> bool:
-        if settings.orders_per_s is None:
-            return False
-        orders = settings.orders or settings.orders_per_s * (settings.duration_s or 0.0)
-        in_warm_up = settings.orders_per_s * math.ceil(settings.warm_up_s)
-        return settings.pairs * (orders - in_warm_up - 1) >= least
+        return settings.orders_per_s is not None and expected_orders_measured(settings) >= least
 
     return judged
+
+
+def expected_orders_measured(settings: RunSettings) -> int:
+    """Return how many orders a run will measure: the `orders_measured` of its record, if all orders are answered.
+
+    The orders of the warm-up, whose seconds are rounded up, and the last order of each gateway are not measured. With
+    random or recorded arrivals the number is a mean. Without a rate the orders of the warm-up are unknown, and counted.
+    """
+    orders_of_pair = settings.order_limit - _orders_in_warm_up(settings)
+    measured = settings.pairs * orders_of_pair - unmeasured_orders(settings)
+    return max(0, math.floor(round(measured, 6)))
+
+
+def unmeasured_orders(settings: RunSettings) -> int:
+    """Return how many orders no figure counts, besides those of the warm-up: the last order of each gateway."""
+    return max(settings.pairs, settings.gateways)
+
+
+def _orders_in_warm_up(settings: RunSettings) -> float:
+    """Return how many orders of a pair are due in the warm-up; 0 without a rate."""
+    length_s = settings.length_s
+    if settings.orders_per_s is None or length_s is None:
+        return 0.0
+    warm_up_s = min(math.ceil(settings.warm_up_s), length_s)
+    return settings.orders_per_s * settings.arriving.share_seconds(warm_up_s, length_s)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +119,10 @@ def percent(part: Read, whole: Read) -> Read:
 
 
 def orders_measured(record: Record) -> float | None:
-    """Return the number of orders whose completion times are in the percentiles."""
+    """Return the number of orders whose completion times are in the percentiles.
+
+    `expected_orders_measured` says before a run how many there will be.
+    """
     from_due = number_at("completion_us", "due", "count")(record)
     if from_due is not None:
         return from_due

@@ -16,6 +16,7 @@ from exchange.allowed import meant
 from exchange.json_records import Record
 from exchange.load_axis import LoadAxis
 from exchange.percentiles import FIGURES
+from exchange.search_times import SearchTimes
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import write_json
 from exchange_simulation.launching.launch.brokers import Brokers
@@ -25,7 +26,7 @@ from exchange_simulation.launching.transport_settings import check_settings_fit_
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition, CapacityScale
 from exchange_simulation.messaging.benchmark_record import measure_benchmark
 from exchange_simulation.messaging.benchmarks import benchmark_of, names
-from exchange_simulation.messaging.cell import Cell, messages_at
+from exchange_simulation.messaging.cell import Cell, least_duration_s, messages_at
 from exchange_simulation.messaging.flow import ceiling_per_s
 from exchange_simulation.messaging.measuring import COMPLETE, PARTIAL
 from exchange_simulation.messaging.options import settings_again, settings_from_words
@@ -161,6 +162,21 @@ class BenchmarkLoad:
             return {**once, self.scale.option: (round(value),)}
         at_rate = {**once, self.scale.option: (value,)}
         return {**at_rate, "count": max(self.settings["count"] or messages_at(value, at_rate), self._needed_messages)}
+
+    def times(self) -> SearchTimes:
+        """How long a probe takes. The ceiling is computed, and takes no time."""
+        at_lowest_s = self._probe_s(self.lowest_value())
+        at_ceiling_s = self._probe_s(self.ceiling(Path()))
+        return SearchTimes(
+            shortest_probe_s=min(at_lowest_s, at_ceiling_s),
+            longest_probe_s=max(at_lowest_s, at_ceiling_s),
+            longest_ceiling_s=0.0,
+        )
+
+    def _probe_s(self, value: float) -> float:
+        """How long a probe at a value of the load takes at least."""
+        plan = plan_of(self.benchmark, self._settings_at(value))
+        return sum(least_duration_s(cell) for cell in plan.cells)
 
     @contextlib.contextmanager
     def ready(self) -> Iterator[None]:

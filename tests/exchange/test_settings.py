@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exchange.allowed import BadSetting
-from exchange.settings import RunSettings
+from exchange.declared import ENGINE
+from exchange.settings import DECIDE_ANSWERS, DECLARED, RunSettings
 
 NAN = float("nan")
 INFINITE = float("inf")
@@ -185,6 +186,33 @@ def test_two_settings_share_no_dictionary_of_processors():
 def test_the_order_limit_follows_from_orders_duration_and_rate(orders, duration_s, orders_per_s, limit):
     settings = RunSettings(orders=orders, duration_s=duration_s, orders_per_s=orders_per_s)
     assert settings.order_limit == limit
+
+
+OTHER_SETTINGS_OF_ENGINES = {
+    "mix": "equal orders are of one mix",
+    "gateways": "an engine takes their orders as they come: no two runs need agree",
+    "quotes_to": "goes together with several gateways alone",
+    "packing": "the checksum is over bytes, however they are divided into messages",
+    "sampling_interval": "what is measured",
+    "timeout_s": "how long a peer is waited for",
+    "work_s": "when an order is answered",
+    "subscribers": "market data is beside the answers",
+    "depth": "market data is beside the answers",
+    "slow_subscriber": "market data is beside the answers",
+    "journal": "the same orders are kept",
+    "sync": "when orders are kept",
+    "standby": "the same orders are matched elsewhere",
+    "priority": "when a process runs",
+    "secure": "how bytes travel",
+    "insecure": "how bytes travel",
+}
+"""Settings of an engine that are not in DECIDE_ANSWERS, each with the reason."""
+
+
+def test_of_every_setting_of_an_engine_somebody_has_said_whether_it_decides_answers() -> None:
+    of_engine = {name for name, declared in DECLARED.items() if declared.commands >= ENGINE}
+    assert of_engine == {*DECIDE_ANSWERS, *OTHER_SETTINGS_OF_ENGINES}
+    assert not set(DECIDE_ANSWERS) & OTHER_SETTINGS_OF_ENGINES.keys()
 
 
 @given(

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from exchange.json_records import SCHEMA, Record
 from exchange.load_axis import LoadAxis
+from exchange.search_times import SearchTimes
 from exchange.words import counted
 from exchange_simulation.experiments.capacity.curve import ProbeOutcome
 from exchange_simulation.experiments.capacity.search import CapacitySearch, SearchSettings
@@ -51,6 +52,9 @@ class SearchedLoad(Protocol):
 
     def ready(self) -> AbstractContextManager[None]:
         """Return a context with the resources that all probes share. For example: a private broker."""
+
+    def times(self) -> SearchTimes:
+        """Return how long a probe takes, and the measurement of the ceiling."""
 
     def ceiling(self, folder: Path) -> float:
         """Return the highest value that can be offered. A run that measures this value leaves its files in `folder`."""
@@ -250,15 +254,22 @@ def planned_search(load: SearchedLoad, search_settings: SearchSettings) -> Itera
     if header["needed_orders"]:
         needed = f"{header['needed_orders']:,} {'messages' if 'benchmark' in header else 'orders'}"
         yield f"a probe needs {needed}, so the lowest {load.axis.noun} is {lowest:,.4g}"
+    rule = RedoRule.of_plan(search_settings.most_probes) if search_settings.redo_noisy else None
+    times = load.times()
+    around_s = search_settings.pause_s + PROBE_OVERHEAD_S
+    most_runs = search_settings.most_probes + (rule.most_extra_runs if rule else 0)
+    shortest_s = search_settings.most_probes * (times.shortest_probe_s + around_s)
+    longest_s = most_runs * (times.longest_probe_s + around_s)
+    if times.longest_ceiling_s:
+        longest_s += times.longest_ceiling_s + around_s
     probes = counted(search_settings.most_probes, "probes")
-    longest_s = search_settings.longest_s + search_settings.pause_s + PROBE_OVERHEAD_S
-    shortest_s = search_settings.seconds + search_settings.pause_s + PROBE_OVERHEAD_S
-    shortest = duration_in_words(search_settings.most_probes * shortest_s)
-    longest = duration_in_words(search_settings.most_probes * longest_s)
+    shortest = duration_in_words(shortest_s)
+    longest = duration_in_words(longest_s)
+    duration = shortest if shortest == longest else f"{shortest} to {longest}"
     precision = f"{search_settings.precision:.1%}"
-    yield f"up to {probes}, {shortest} to {longest}; it ends sooner once the interval is {precision} to either side"
-    if search_settings.redo_noisy:
-        yield f"{RedoRule.of_plan(search_settings.most_probes).in_words('probes')} (--keep-noisy: never)"
+    yield f"up to {probes}, {duration} in all; it ends sooner once the interval is {precision} to either side"
+    if rule:
+        yield f"{rule.in_words('probes')} (--keep-noisy: never)"
 
 
 def _run(search: CapacitySearch, prober: Prober) -> None:

@@ -6,7 +6,7 @@ import contextlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import ceil, log
+from math import ceil, inf, log
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +14,20 @@ from exchange.json_records import Record
 from exchange.load_axis import LoadAxis
 from exchange.load_shape import LoadShape
 from exchange.percentiles import FIGURES, LEAST_ORDERS, PERCENTILES, least_orders
+from exchange.search_times import SearchTimes
 from exchange.settings import RunSettings
-from exchange.words import counted
 from exchange_simulation.experiments.capacity.search import SearchSettings
 from exchange_simulation.experiments.trials.observations import VALID, is_delayed
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import new_run_folder
 from exchange_simulation.launching.hosts.checks import check_hosts
 from exchange_simulation.launching.launch.brokers import Brokers
-from exchange_simulation.launching.metrics import number_at
+from exchange_simulation.launching.metrics import (
+    expected_orders_measured,
+    number_at,
+    orders_measured,
+    unmeasured_orders,
+)
 from exchange_simulation.launching.record.noise import noise_share
 from exchange_simulation.launching.run import measure
 from exchange_simulation.launching.transport_settings import check_transport
@@ -48,8 +53,8 @@ CEILING_ORDERS = 500_000
 """The number of orders of the run that measures the ceiling."""
 CEILING_S = 20.0
 """The time limit of that run. On an idle processor it takes at most a second."""
-UNMEASURED_ORDERS = 2
-"""Orders that a run's figures lack: the last order, and one more if the duration is rounded down."""
+ROUNDED_ORDERS = 1
+"""Orders that a probe may have less than rate x duration, where the duration is rounded down."""
 RANDOM_ARRIVALS_MARGIN = 1.2
 """The factor of offered to needed orders if arrivals are random: a run may get fewer orders than rate x duration."""
 MEMORY_SETTINGS: dict[str, Any] = {
@@ -64,8 +69,14 @@ MEMORY_SETTINGS: dict[str, Any] = {
     "arrivals": "fixed",
     "secure": None,
     "insecure": False,
+    "cpus": {},
+    "subscribers": 0,
+    "slow_subscriber": None,
 }
-"""Settings of the run that measures the ceiling. It runs over memory and without a rate, which exclude other values."""
+"""Settings of the run that measures the ceiling. It runs over memory and without a rate, which exclude other values.
+
+Its components are threads: they have no processor of their own, there is no broker, and there are no subscribers.
+"""
 
 
 @dataclass(frozen=True)
@@ -106,9 +117,9 @@ class ExchangeObjective:
 
     def broken_by(self, record: Record) -> str | None:
         """Return the first reason why the run does not hold the objective; None if it does."""
-        if record["status"] != "complete" and not is_delayed(record):
-            reason = record["reasons"][0] if record["reasons"] else "no reason known"
-            return f"{record['status']}: {reason}"
+        why_not_whole = why_run_is_not_whole(record)
+        if why_not_whole:
+            return why_not_whole
         for term in self.terms:
             reason = term.broken_by(record)
             if reason:
@@ -140,6 +151,17 @@ class ExchangeObjective:
         """The number of orders that a run must measure, so that the objective can be judged: 10 / (1 - p)."""
         needed = [LEAST_ORDERS_OF_FIGURE[term.figure] for term in self.terms]
         return max([LEAST_ORDERS_OF_PROBE, *needed])
+
+
+def why_run_is_not_whole(record: Record) -> str | None:
+    """Return why a run breaks every objective, whatever its figures are.
+
+    None if it is complete, or if only the gateway was late.
+    """
+    if record["status"] == "complete" or is_delayed(record):
+        return None
+    reason = record["reasons"][0] if record["reasons"] else "no reason known"
+    return f"{record['status']}: {reason}"
 
 
 def objective_of(text: str) -> ExchangeObjective:
@@ -203,11 +225,12 @@ class ExchangeRates:
 
         UserError if --from is lower, or if the run is impossible.
         """
-        self._refuse_few_orders(self.settings.orders, f"--tape {self.settings.tape}", "has")
+        if self.settings.tape is not None:
+            self._refuse_short_tape(self.search.start_per_s)
         needed = self._needed_orders
         start_per_s = self.search.start_per_s
-        longest_s = max(self.search.longest_s, self.search.seconds)
-        least_per_s = needed / self._shares.amount_after(longest_s)
+        longest_s = self._longest_s
+        least_per_s = self._least_per_s
         if start_per_s < least_per_s:
             orders_at_start = start_per_s * self._shares.amount_after(longest_s)
             long_enough_s = self._shares.seconds_until(needed / start_per_s)
@@ -220,43 +243,70 @@ class ExchangeRates:
         check_hosts(self.settings)
         return least_per_s
 
-    def _refuse_few_orders(self, orders: int | None, source: str, has: str) -> None:
-        """Raise UserError if `orders` are too few for the objective; None is no limit.
-
-        `source` and `has` are the subject and the verb of the error. For example: --tape F, has.
-        """
-        needed = self.objective.needed_orders
-        if orders is not None and orders < needed:
+    def _refuse_short_tape(self, rate_per_s: float) -> None:
+        """Raise UserError if a probe at this rate would measure too few orders of the tape for the objective."""
+        whole_tape = replace(self.settings, orders_per_s=rate_per_s, duration_s=None)
+        measured = expected_orders_measured(whole_tape)
+        if measured < self.objective.needed_orders:
             raise UserError(
-                f"{source} {has} {counted(orders, 'orders')}; {self.objective.words} needs {needed:,}: offer more, or "
-                f"judge a lower percentile"
+                f"of the {whole_tape.order_limit:,} orders of --tape {self.settings.tape}, {measured:,} are measured "
+                f"at {rate_per_s:,.10g} orders/s; {self._needed_in_words}"
             )
+
+    @property
+    def _needed_in_words(self) -> str:
+        """The end of an error's sentence about too few orders."""
+        needed = f"{self.objective.words} needs {self.objective.needed_orders:,}"
+        return f"{needed}: offer more, or judge a lower percentile"
 
     @property
     def _needed_orders(self) -> float:
         """Orders that a probe is offered after its warm-up, so that it measures as many as the objective needs."""
         margin = 1.0 if self.settings.arrivals == "fixed" else RANDOM_ARRIVALS_MARGIN
-        return margin * (self.objective.needed_orders + UNMEASURED_ORDERS)
+        return margin * (self.objective.needed_orders + unmeasured_orders(self.settings) + ROUNDED_ORDERS)
 
     @property
     def _shares(self) -> LoadShape:
         """The load of a probe over time, in shares of its rate."""
         return self.settings.arriving.mean_rates(1.0)
 
+    @property
+    def _longest_s(self) -> float:
+        """The longest time for which a probe offers orders after its warm-up."""
+        return max(self.search.longest_s, self.search.seconds)
+
+    @property
+    def _least_per_s(self) -> float:
+        """The lowest rate at which a probe has as many orders as the objective needs."""
+        return self._needed_orders / self._shares.amount_after(self._longest_s)
+
     def probe_s(self, rate_per_s: float) -> float:
-        """Return the length of a probe. At a low rate it is longer, so that it offers enough orders."""
-        warm_up_s = self.settings.warm_up_s
-        share_of_warm_up = self._shares.amount_after(warm_up_s)
-        enough_s = self._shares.seconds_until(share_of_warm_up + self._needed_orders / rate_per_s)
-        return max(warm_up_s + self.search.seconds, enough_s)
+        """Return the length of a probe. At a low rate it is longer, so that it measures enough orders.
+
+        Figures leave out whole seconds of the warm-up, in each of which at most rate x 1 s orders are due.
+        """
+        left_out_s = ceil(self.settings.warm_up_s)
+        enough_s = self._shares.seconds_until(left_out_s + self._needed_orders / rate_per_s)
+        return max(left_out_s + self.search.seconds, enough_s)
+
+    def times(self) -> SearchTimes:
+        """Return how long a probe and the run of the ceiling take."""
+        return SearchTimes(
+            shortest_probe_s=self.probe_s(inf),
+            longest_probe_s=self.probe_s(self._least_per_s),
+            longest_ceiling_s=CEILING_S,
+        )
 
     def probe(self, folder: Path, value: float) -> Record:
         """Run the exchange at the rate `value` and judge it. UserError if the run cannot start or is too short."""
+        if self.settings.tape is not None:
+            self._refuse_short_tape(value)
         settings = replace(self.settings, orders_per_s=value, duration_s=self.probe_s(value))
         record = measure(folder, settings, progress_bar(settings), self._brokers)
         why = self.objective.broken_by(record)
-        if why is None:
-            self._refuse_few_orders(record["completion_us"]["due"]["count"], record["name"], "measured")
+        measured = orders_measured(record) or 0
+        if why is None and measured < self.objective.needed_orders:
+            raise UserError(f"{record['name']} measured {measured:,.0f} orders; {self._needed_in_words}")
         figures = {name: record.get(name) for name in ("status", "completion_us", "lag_us")}
         return {
             "orders_per_s": value,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
 
 from exchange.json_records import Record
+from exchange.settings import DECIDE_ANSWERS
 from exchange.unique import unique
 from exchange.words import counted
 from exchange_simulation.experiments.trials.observations import Observations
@@ -22,7 +23,10 @@ DIFFERS_BY_RUN = {("settings", "url"), ("host", "load_before")}
 
 
 def conditions(plan: TrialPlan, observed: Iterable[Observations]) -> dict[str, Any]:
-    """Return the runs' common conditions; `differences` has each field that differed, with the runs of each value."""
+    """Return the runs' common conditions; `differences` has each field that differed, with the runs of each value.
+
+    A value of `differences` is `planned` if it is that of the plan.
+    """
     arms = list(observed)
     runs = [record for arm in arms for record in arm.runs.values()]
     if not runs:
@@ -72,13 +76,16 @@ def _settings(plan: TrialPlan, arms: list[Observations]) -> Iterator[dict[str, A
             by_run = {run: settings[name] for run, settings in settings_by_run.items() if name in settings}
             if name == "seed" and list(by_run.values()) == planned_seeds:
                 continue
-            yield from _difference(f"settings.{name}", {f"{arm.arm.label}, as planned": value, **by_run})
+            yield from _difference(f"settings.{name}", by_run, [value])
 
 
-def _difference(field: str, by_run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the field with the runs of each value; nothing if all values are equal."""
+def _difference(field: str, by_run: Mapping[str, Any], planned: Sequence[Any] = ()) -> Iterator[dict[str, Any]]:
+    """Yield the field with the runs of each value; nothing if all values are equal.
+
+    `planned` has the value of the plan if the field is one of the plan's. No run may have it.
+    """
     different_values: list[Any] = []
-    for value in by_run.values():
+    for value in (*planned, *by_run.values()):
         if value not in different_values:
             different_values.append(value)
     if len(different_values) < 2:
@@ -86,7 +93,7 @@ def _difference(field: str, by_run: Mapping[str, Any]) -> Iterator[dict[str, Any
     entries = []
     for value in different_values:
         runs = [run for run, value_of_run in by_run.items() if value_of_run == value]
-        entries.append({"value": value, "runs": runs})
+        entries.append({"value": value, "planned": value in planned, "runs": runs})
     yield {"field": field, "values": entries}
 
 
@@ -152,18 +159,19 @@ def _streams(plan: TrialPlan, observed: dict[str, Observations]) -> Iterator[str
     """Yield a sentence for each block in which equal orders had different answers.
 
     Arms with several gateways are left out: their answers depend on the order in which the engine took the orders. Arms
-    with different numbers of engines are not compared: the answers of several engines have a checksum for each engine.
+    that differ in one of DECIDE_ANSWERS are not compared.
     """
     for block in plan.blocks:
-        answers_by_orders: dict[tuple[str, int], set[str]] = {}
+        answers_by_input: dict[tuple[Any, ...], set[str]] = {}
         for arm in plan.arms_of(block):
             if arm.settings.gateways > 1:
                 continue
+            settings = tuple(getattr(arm.settings, name) for name in DECIDE_ANSWERS)
             for run in observed[arm.label].runs.values():
                 checksums = run.get("checksums", {})
-                orders = checksums.get("orders"), arm.settings.engines
-                answers_by_orders.setdefault(orders, set()).add(checksums.get("answers"))
-        if any(len(answers) > 1 for answers in answers_by_orders.values()):
+                engine_input = (checksums.get("orders"), *settings)
+                answers_by_input.setdefault(engine_input, set()).add(checksums.get("answers"))
+        if any(len(answers) > 1 for answers in answers_by_input.values()):
             yield f"{block}: the same orders had different answers; do not trust these runs"
 
 
@@ -186,5 +194,18 @@ def _noisy(plan: TrialPlan, observed: dict[str, Observations]) -> Iterator[str]:
 def _differences(conditions: dict[str, Any]) -> Iterator[str]:
     """Yield a sentence for each condition that differs between runs."""
     for difference in conditions["differences"]:
-        parts = [f"{part['value']} in {counted(len(part['runs']), 'runs')}" for part in difference["values"]]
+        parts = [_value_in_words(entry) for entry in difference["values"]]
         yield f"conditions differ: {difference['field']} is {', '.join(parts)}"
+
+
+def _value_in_words(entry: Mapping[str, Any]) -> str:
+    """Return a value of a condition, whether it is the planned one, and in how many runs it was found.
+
+    For example: 1 as planned in 2 runs; 1 as planned, if no run had it; 7 in 1 run.
+    """
+    words = str(entry["value"])
+    if entry["planned"]:
+        words += " as planned"
+    if entry["runs"]:
+        words += f" in {counted(len(entry['runs']), 'runs')}"
+    return words

@@ -11,13 +11,16 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exchange_simulation.cli.main import main
+from exchange_simulation.experiments.capacity.exchange_rates import objective_of
 from exchange_simulation.experiments.comparison_arms import comparison_arms
 from exchange_simulation.experiments.trials.checkouts import Checkout, with_twins
 from exchange_simulation.experiments.trials.plan import TrialPlan, plan_as_dict
 from exchange_simulation.experiments.trials.results import results as results_of_trial
 from exchange_simulation.experiments.trials.study import NAGLE
 from exchange_simulation.gates.gate_report import GATE_MISSED
+from exchange_simulation.gates.objectives import run_report
 from exchange_simulation.launching.files import json_bytes
+from exchange_simulation.reports.gate_outcomes import MISSED, UNDECIDED
 from tests.exchange_simulation.cli.results.kept_folders import put_run, put_trial
 from tests.exchange_simulation.experiments.trials.sample_trials import put_all
 
@@ -47,7 +50,12 @@ def test_a_run_that_holds_its_bound_ends_with_0_and_one_that_misses_it_with_3(tm
     ("words", "problem"),
     [
         (("--slo", "p99 <= soon"), "is not understood"),
-        (("--slo", "p99 <= 1ms", "--orders", "500"), "needs 1,000 orders, and the run has 500"),
+        (("--slo", "p99 <= 1ms", "--orders", "500"), "needs 1,000 orders, and the run measures 499"),
+        (("--slo", "p99 <= 1ms", "--orders", "1000"), "needs 1,000 orders, and the run measures 999"),
+        (
+            ("--slo", "p99 <= 1ms", "--rate", "1000", "--orders", "5500", "--warm-up", "4.5"),
+            "needs 1,000 orders, and the run measures 499",
+        ),
         (("--slo", "p50 <= 1ms", "--rate", "max"), "bound the time from handing over"),
     ],
 )
@@ -58,6 +66,24 @@ def test_a_bound_that_cannot_be_judged_is_refused_before_the_run(
     assert refused.exit_code == 2
     assert problem in refused.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "orders", "outcome", "words"),
+    [
+        ("complete", 999, UNDECIDED, "999 orders were measured, and 1,000 are needed"),
+        ("complete", 1_000, MISSED, "1,204 us"),
+        ("saturated", 999, MISSED, "saturated: no reason known"),
+    ],
+)
+def test_a_run_that_measured_too_few_orders_decides_nothing(status: str, orders: int, outcome: str, words: str) -> None:
+    """Regression: a run that measured 999 of 1,000 orders missed its bound, whatever its figure was."""
+    times = {"due": {"p50": 100.0, "p99": 1_204.0, "max": 2_000.0, "count": orders}}
+    record = {"name": "run", "status": status, "reasons": [], "completion_us": times}
+    report = run_report("run", record, "headline", [objective_of("p99 <= 1ms")])
+    assert [(check.outcome, check.words) for check in report.checks] == [(outcome, words)]
+    assert report.exit_code(0) == (GATE_MISSED if outcome == MISSED else 0)
+    assert bool(report.notes_on_undecided) is (outcome == UNDECIDED)
 
 
 @pytest.mark.parametrize(

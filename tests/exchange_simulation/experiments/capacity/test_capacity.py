@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,9 @@ from exchange_simulation.experiments.capacity.capacity import measured_capacity
 from exchange_simulation.experiments.capacity.exchange_rates import ExchangeRates, objective_of
 from exchange_simulation.experiments.capacity.search import SearchSettings
 from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.metrics import expected_orders_measured
 from exchange_simulation.launching.transport_settings import check_transport
-from tests.exchange_command import exchange_in_process
+from tests.exchange_command import exchange, exchange_in_process
 
 
 def test_a_search_of_real_runs_leaves_runs_record_and_page(tmp_path: Path) -> None:
@@ -79,6 +81,26 @@ def test_numbers_of_gateways_that_have_no_answer_are_refused(
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--subscribers", 2),
+        ("--subscribers", 2, "--slow-subscriber", "drop", "--cpus", "gateway=0,engine=0"),
+        ("--subscribers", 1, "--gateways", 2, "--engines", 2, "--instruments", 4),
+    ],
+)
+def test_a_search_with_subscribers_measures_a_ceiling_and_probes(options: tuple[object, ...], tmp_path: Path) -> None:
+    """Regression: the ceiling's run, which has no subscribers, was told to have some, and could not start."""
+    load = ("--slo", "p50 <= 100s", "--from", 1_000, "--seconds", 0.2, "--probes", 3, "--pause", 0)
+    finished = exchange("capacity", *load, *options, "--results", tmp_path, "--name", "it", "--json")
+    assert finished.code == 0, finished.err
+    assert finished.record["ceiling_orders_per_s"] > 1_000
+    assert len(finished.record["probes"]) == 3
+    runs = {path.parent.name: orjson.loads(path.read_bytes()) for path in (tmp_path / "it").glob("*/run.json")}
+    assert "market_data" not in runs.pop("000-ceiling")
+    assert all(run["market_data"]["published"]["messages"] > 0 for run in runs.values())
+
+
 @pytest.mark.parametrize(("slo", "needed"), [("p99 <= 1ms", 1_000), ("p99.9 <= 1ms", 10_000)])
 @pytest.mark.parametrize("arrivals", ["fixed", "poisson"])
 @pytest.mark.parametrize("rate_per_s", [1_500.0, 3_000.0, 50_000.0])
@@ -89,6 +111,46 @@ def test_a_probe_at_a_low_rate_lasts_until_it_has_enough_orders(
     measured_s = load.probe_s(rate_per_s) - load.settings.warm_up_s
     assert measured_s * rate_per_s > needed
     assert measured_s >= 2.0
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"warm_up_s": 0.5},
+        {"warm_up_s": 2.0},
+        {"gateways": 16},
+        {"arrivals": "ramp:1..0.1", "warm_up_s": 0.5},
+        {"arrivals": "steps:1@1,0.1@9", "warm_up_s": 0.5},
+    ],
+)
+@pytest.mark.parametrize("rate_per_s", [500.0, 3_000.0])
+def test_every_probe_measures_as_many_orders_as_its_objective_needs(
+    settings: dict[str, Any], rate_per_s: float
+) -> None:
+    """Regression: figures leave out whole seconds of a warm-up, and a probe was longer by the warm-up as typed."""
+    load = ExchangeRates(
+        RunSettings(**settings, orders=None, duration_s=2.0), objective_of("p99 <= 1ms"), SearchSettings()
+    )
+    probe = replace(load.settings, orders_per_s=rate_per_s, duration_s=load.probe_s(rate_per_s))
+    assert expected_orders_measured(probe) >= 1_000
+
+
+@pytest.mark.parametrize(
+    ("options", "duration"),
+    [
+        (("--keep-noisy",), "2 min 30 s to 6 min 53 s"),
+        ((), "2 min 30 s to 10 min 8 s"),
+        (("--seconds", 20, "--keep-noisy"), "11 min 30 s to 11 min 53 s"),
+        (("--warm-up", 0.5, "--keep-noisy"), "3 min 0 s to 7 min 23 s"),
+        (("--bench", "supply-chain --topology horizontal", "--keep-noisy"), "5 min 30 s"),
+    ],
+)
+def test_a_dry_run_tells_how_long_a_search_takes(options: tuple[object, ...], duration: str) -> None:
+    """Regression: a search with probes of 20 s was said to take 11 min 30 s to 6 min 30 s."""
+    planned = exchange_in_process("capacity", *options, "--dry-run")
+    assert planned.code == 0, planned.err
+    assert f"up to 30 probes, {duration} in all" in planned.out
 
 
 def test_the_lowest_rate_gives_the_longest_probe_enough_orders() -> None:
@@ -132,7 +194,18 @@ def test_a_tape_with_too_few_orders_starts_nothing(tmp_path: Path) -> None:
     refused = exchange_in_process("capacity", "--tape", tape, "--results", results)
     assert refused.code == 2
     assert not results.exists()
-    assert "has 500 orders; p99 <= 1ms needs 1,000" in refused.err
+    assert "of the 500 orders of --tape" in refused.err
+    assert "499 are measured at 2,000 orders/s; p99 <= 1ms needs 1,000" in refused.err
+
+
+def test_a_tape_whose_orders_a_warm_up_takes_starts_nothing(tmp_path: Path) -> None:
+    tape = tmp_path / "short.bin"
+    results = tmp_path / "results"
+    assert exchange_in_process("tape", "--orders", 2_500, "--output", tape).code == 0
+    refused = exchange_in_process("capacity", "--tape", tape, "--warm-up", 1, "--results", results)
+    assert refused.code == 2
+    assert "499 are measured at 2,000 orders/s" in refused.err
+    assert not results.exists()
 
 
 def test_a_search_with_a_tape_measures_a_ceiling_and_probes(tmp_path: Path) -> None:
@@ -156,6 +229,13 @@ def test_the_run_of_the_ceiling_drops_settings_that_memory_lacks(
     settings = RunSettings(transport="tcp", nagle=("engine",), topology="simplex", secure=str(tmp_path), insecure=True)
     load = ExchangeRates(settings, objective_of("p99 <= 1ms"), SearchSettings())
     assert load.ceiling(tmp_path / "ceiling") == 4_000.0
+
+
+def test_the_ceiling_of_a_search_at_a_broker_with_a_processor_is_measured(tmp_path: Path) -> None:
+    """Regression: memory has no broker, so a processor for the broker ended the search in a traceback."""
+    settings = RunSettings(transport="amqp", cpus={"broker": 0, "engine": 0})
+    load = ExchangeRates(settings, objective_of("p99 <= 1ms"), SearchSettings())
+    assert load.ceiling(tmp_path / "ceiling") > 1_000
 
 
 def searched(

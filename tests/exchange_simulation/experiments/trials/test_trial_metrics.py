@@ -38,6 +38,13 @@ def test_every_metric_has_a_name_of_its_own() -> None:
         ({"orders": 2_000, "warm_up_s": 0.1}, False),  # the whole first second is left out
         ({"orders": 2_001, "warm_up_s": 0.1}, True),
         ({"orders": 2_000, "orders_per_s": None}, False),
+        ({"orders": 80_000, "duration_s": 1.0}, False),  # the run ends with the lesser of both
+        ({"orders": 1_001, "gateways": 2}, False),  # two last orders
+        ({"orders": 1_002, "gateways": 2}, True),
+        ({"orders": None, "duration_s": 1.5, "arrivals": "steps:0.5@1,1@1"}, False),
+        ({"orders": None, "duration_s": 1.6, "arrivals": "steps:0.5@1,1@1"}, True),
+        ({"orders": None, "duration_s": 2.0, "arrivals": "steps:0.5@1,1@1", "warm_up_s": 1.0}, False),
+        ({"orders": None, "duration_s": 2.1, "arrivals": "steps:0.5@1,1@1", "warm_up_s": 1.0}, True),
     ],
 )
 def test_a_p99_is_judged_if_ten_of_the_measured_orders_are_slower(settings: dict[str, Any], judged: bool) -> None:

@@ -203,6 +203,48 @@ def test_several_engines_have_a_checksum_of_answers_that_one_engine_does_not_hav
     assert ("different answers" in caveats(tmp_path, trial_plan)) == warns
 
 
+@pytest.mark.parametrize(
+    ("name", "values", "warns"),
+    [
+        ("policy", ("price-time", "exact-price"), False),
+        ("max_price", (999, 2_000), False),
+        ("instruments", (2, 3), False),
+        ("opening", (None, "tape.bin"), False),
+        ("packing", (1, 10), True),
+        ("window", (None, 100), True),
+        ("depth", (False, True), True),
+    ],
+)
+def test_arms_whose_settings_decide_the_answers_may_answer_equal_orders_differently(
+    name: str, values: tuple[Any, Any], warns: bool, tmp_path: Path
+) -> None:
+    """Regression: a sweep of two matching policies said not to trust its runs."""
+    arms = []
+    for contender, value in zip("ab", values, strict=True):
+        settings = RunSettings(**{"orders_per_s": 1_000.0, "duration_s": 1.0, "orders": None, name: value})
+        arms.append(TrialArm(contender, "", settings))
+    trial_plan = TrialPlan(arms=tuple(arms), repeats=1, seed=1)
+    for step in trial_plan.steps:
+        put(tmp_path, step, checksums={"orders": "aa", "answers": step.arm.contender})
+    assert ("different answers" in caveats(tmp_path, trial_plan)) == warns
+
+
+def test_the_plan_is_not_counted_among_the_runs_that_differ_from_it(tmp_path: Path) -> None:
+    """Regression: a setting that no run had was said to be that of one run."""
+    trial_plan = plan(repeats=2)
+    for step in trial_plan.steps:
+        if step.arm.contender == "a":
+            put(tmp_path, step, settings={"window": 7})
+        else:
+            put(tmp_path, step, settings={"window": 7} if step.repeat == 1 else {})
+    words = caveats(tmp_path, trial_plan)
+    assert "conditions differ: settings.window is None as planned, 7 in 2 runs" in words
+    assert "conditions differ: settings.window is None as planned in 1 run, 7 in 1 run" in words
+    differences = results(tmp_path, trial_plan)["conditions"]["differences"]
+    assert [len(entry["runs"]) for entry in differences[0]["values"]] == [0, 2]
+    assert [entry["planned"] for entry in differences[0]["values"]] == [True, False]
+
+
 def test_the_metrics_of_an_absent_component_are_absent(tmp_path: Path) -> None:
     put_all(tmp_path, plan(repeats=1), {"a": [100.0], "b": [100.0]})
     metrics = results(tmp_path, plan(repeats=1))["arms"][0]["metrics"]
