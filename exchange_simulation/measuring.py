@@ -42,7 +42,7 @@ from exchange_simulation.launching.option_table import TABLE
 from exchange_simulation.launching.option_types import USUAL, Count, Listed, Rate, Scheme
 from exchange_simulation.launching.record.record import exit_code
 from exchange_simulation.launching.run import measured_run
-from exchange_simulation.launching.transport_settings import check_transport, check_warm_up
+from exchange_simulation.launching.transport_checks import check_transport, check_warm_up
 from exchange_simulation.launching.typed_settings import run_settings
 from exchange_simulation.messaging.benchmarks import benchmark_of, names
 from exchange_simulation.messaging.options import parameters, settings_from_words, suite_settings_from_words

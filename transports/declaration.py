@@ -269,7 +269,10 @@ class Transport:
     server_options: frozenset[str] = frozenset()
     """The options that are switches of a server: only a server that is started here takes them."""
     run_settings: Mapping[str, str] = field(default_factory=dict)
-    """Settings of a run that this transport knows, each with the option that carries it: {"delivery": "delivery"}."""
+    """Settings of a run that this transport knows, each with the option that carries it: {"delivery": "delivery"}.
+
+    Such an option takes words, and its first word is the default.
+    """
     over_tcp: frozenset[str] = frozenset()
     """Schemes that have TCP sockets: their addresses take `nodelay` as well."""
     simplex: frozenset[str] = frozenset()

@@ -44,7 +44,8 @@ def command(
     from exchange_simulation.launching.lineup import READY_S
     from exchange_simulation.launching.recorded_streams import open_input
     from exchange_simulation.launching.services import open_engine, open_shared_engine, open_standby
-    from exchange_simulation.launching.transport_settings import check_exposure, with_keys
+    from exchange_simulation.launching.transport_checks import check_exposure
+    from exchange_simulation.launching.transport_urls import with_keys
 
     urls = [with_keys(address, secure) for address in url.split()]
     url = " ".join(urls)

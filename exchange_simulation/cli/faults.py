@@ -72,7 +72,7 @@ def command(
     from exchange_simulation.experiments.faults.injection import FAULTS
     from exchange_simulation.experiments.faults.load import FaultLoad
     from exchange_simulation.experiments.faults.matrix import planned, run_matrix
-    from exchange_simulation.launching.transport_settings import check_settings_fit_a_transport
+    from exchange_simulation.launching.transport_checks import check_settings_fit_a_transport
 
     if listing:
         width = max(map(len, FAULTS))

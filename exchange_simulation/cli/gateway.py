@@ -43,7 +43,7 @@ def command(
     from exchange_simulation.launching.lineup import READY_S
     from exchange_simulation.launching.recorded_streams import open_streams
     from exchange_simulation.launching.services import open_gateway
-    from exchange_simulation.launching.transport_settings import with_keys
+    from exchange_simulation.launching.transport_urls import with_keys
 
     engine_url = " ".join(with_keys(url, secure) for url in engine_url.split())
     reporter_url = with_keys(reporter_url, secure)
@@ -87,7 +87,7 @@ def _tell(events: Events, role: str, known: GatewayProgress | End) -> None:
 
 def _settings_by_hand(engine_url: str, cpu: int | None, **given: Any) -> RunSettings:
     """Return the settings with transport and processor, from which the reporter learns both; a launcher adds them."""
-    from exchange_simulation.launching.transport_settings import settings_of_url
+    from exchange_simulation.launching.transport_urls import settings_of_url
 
     placed = {} if cpu is None else {"gateway": cpu}
     first_engine_url, _, _ = engine_url.partition(" ")

@@ -39,7 +39,8 @@ def command(
     """
     from exchange_simulation.launching.component import Events, Service, serve
     from exchange_simulation.launching.services import open_reporter
-    from exchange_simulation.launching.transport_settings import check_exposure, with_keys
+    from exchange_simulation.launching.transport_checks import check_exposure
+    from exchange_simulation.launching.transport_urls import with_keys
 
     url = with_keys(url, secure)
     numbers = {"pairs": pairs, "gateways": gateways, "engines": engines, "reporters": reporters}

@@ -219,7 +219,7 @@ def check(settings: RunSettings) -> None:
     """Raise UserError if the run could not start, or would leave nothing to analyse. Warn of settings seldom meant."""
     from exchange_simulation.launching.hosts.checks import check_hosts
     from exchange_simulation.launching.setting_warnings import warn_of_rejections, warn_of_spinning
-    from exchange_simulation.launching.transport_settings import check_transport, check_warm_up
+    from exchange_simulation.launching.transport_checks import check_transport, check_warm_up
 
     check_warm_up(settings)
     warn_of_rejections(settings)

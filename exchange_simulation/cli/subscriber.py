@@ -29,7 +29,7 @@ def command(
     from exchange_simulation.launching.component import Events, Service, serve
     from exchange_simulation.launching.lineup import READY_S
     from exchange_simulation.launching.services import open_subscriber
-    from exchange_simulation.launching.transport_settings import with_keys
+    from exchange_simulation.launching.transport_urls import with_keys
 
     url = " ".join(with_keys(address, secure) for address in market_data_url.split())
     events = Events(named("subscriber", instance), launched)

@@ -11,12 +11,8 @@ from exchange_simulation.experiments.trials.arms import Factor, TrialArm, arms_o
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.hosts.checks import check_hosts
 from exchange_simulation.launching.option_types import USUAL
-from exchange_simulation.launching.transport_settings import (
-    check_transport,
-    check_warm_up,
-    defaults_of,
-    runs_in_one_process,
-)
+from exchange_simulation.launching.transport_checks import check_transport, check_warm_up, runs_in_one_process
+from exchange_simulation.launching.transport_defaults import defaults_of
 from exchange_simulation.launching.typed_settings import run_settings
 from transports.registry import has_broker
 

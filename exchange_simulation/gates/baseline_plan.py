@@ -16,7 +16,8 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import json_bytes
 from exchange_simulation.launching.hosts.checks import check_hosts
 from exchange_simulation.launching.record.reading import UnknownSettings, settings_as_written
-from exchange_simulation.launching.transport_settings import check_transport, with_transport_defaults
+from exchange_simulation.launching.transport_checks import check_transport
+from exchange_simulation.launching.transport_defaults import with_transport_defaults
 
 TYPE_THE_OPTIONS = "type the options of the comparison yourself, as --transports and --rates"
 

@@ -25,7 +25,8 @@ from exchange_simulation.launching.record.outcome import RunOutcome, outcome_of,
 from exchange_simulation.launching.record.reading import Spool, read_spool
 from exchange_simulation.launching.record.record import Conditions, exit_code, make_record, write_record
 from exchange_simulation.launching.record.streams import stream_counts
-from exchange_simulation.launching.transport_settings import runs_in_one_process, with_transport_defaults
+from exchange_simulation.launching.transport_checks import runs_in_one_process
+from exchange_simulation.launching.transport_defaults import with_transport_defaults
 from transports.base import TransportError
 from transports.registry import scheme_of
 

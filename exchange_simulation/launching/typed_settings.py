@@ -36,7 +36,7 @@ def run_settings(**given: Any) -> RunSettings:
 
     With a tape, rate and arrivals default to the tape's; other values are refused.
     """
-    from exchange_simulation.launching.transport_settings import with_transport_defaults
+    from exchange_simulation.launching.transport_defaults import with_transport_defaults
 
     with naming_options():
         settings = with_transport_defaults(RunSettings(**_completed(given)))

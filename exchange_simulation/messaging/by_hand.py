@@ -25,7 +25,8 @@ from exchange_simulation.launching.errors import UserError, sentence
 from exchange_simulation.launching.option_types import Count, OneOf
 from exchange_simulation.launching.options import json_option, options_for, together
 from exchange_simulation.launching.services import link_token
-from exchange_simulation.launching.transport_settings import check_exposure, with_keys
+from exchange_simulation.launching.transport_checks import check_exposure
+from exchange_simulation.launching.transport_urls import with_keys
 from exchange_simulation.messaging.benchmarks.te_spsc import BINDING, KEY, patterns_of
 from exchange_simulation.messaging.cell import Figures
 from exchange_simulation.messaging.flow import Consume, ConsumeShared, Publish, rest_s

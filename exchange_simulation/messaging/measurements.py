@@ -11,7 +11,7 @@ from typing import Any
 from exchange.estimates import IntervalEstimate, median
 from exchange.json_records import Record
 from exchange_simulation.launching.record.noise import noise_share
-from exchange_simulation.launching.transport_settings import guarantee_of
+from exchange_simulation.launching.transport_urls import guarantee_of
 from exchange_simulation.messaging.cell import Cell, Figures
 from exchange_simulation.messaging.measuring import COMPLETE, INVALID, PARTIAL
 from exchange_simulation.repeats.noise_rule import RedoRule, noise_caveats, set_aside_words

@@ -18,7 +18,7 @@ from exchange_simulation.launching.long_waits import said_if_long
 from exchange_simulation.launching.record.machine import has_proc
 from exchange_simulation.launching.record.noise import NoiseMeter
 from exchange_simulation.launching.record.status import sockets_differ
-from exchange_simulation.launching.transport_settings import runs_in_one_process
+from exchange_simulation.launching.transport_checks import runs_in_one_process
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell, Figures
 from exchange_simulation.messaging.hosts.role_host import RoleElsewhere

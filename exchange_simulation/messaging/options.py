@@ -20,7 +20,7 @@ from exchange_simulation.launching.options import (
     results_option,
     together,
 )
-from exchange_simulation.launching.transport_settings import settings_that_none_has
+from exchange_simulation.launching.transport_checks import settings_that_none_has
 from exchange_simulation.launching.typed_settings import was_typed
 from exchange_simulation.messaging.benchmark import QUICK_HELP, BenchmarkDefinition
 from exchange_simulation.messaging.point import LOCAL, NETWORK, Settings

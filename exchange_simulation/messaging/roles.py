@@ -19,7 +19,7 @@ from typing import Any
 from exchange.measurements import LogBuckets
 from exchange.unique import unique
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.transport_settings import with_option
+from exchange_simulation.launching.transport_urls import with_option
 from exchange_simulation.messaging.session import OPEN_NS, Session
 from transports.base import PUBLISHING_PATTERNS, Address, Link, Pattern
 from transports.declaration import RunningBroker, Transport, WholeNumberOption

@@ -19,7 +19,7 @@ from exchange_simulation.launching.interrupts import interruption_noted
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import prints_one_line
 from exchange_simulation.launching.record.reading import damage_named
-from exchange_simulation.launching.transport_settings import check_server, check_settings_fit_a_transport
+from exchange_simulation.launching.transport_checks import check_server, check_settings_fit_a_transport
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.benchmark_record import (
     ERRORS_OF_A_BENCHMARK,

@@ -30,15 +30,14 @@ from exchange_simulation.launching.network.profile import parse
 from exchange_simulation.launching.priority import processors_of
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.record.disk import disk_facts
-from exchange_simulation.launching.transport_settings import (
+from exchange_simulation.launching.transport_checks import (
     check_server,
-    guarantee_of,
     network_fits,
     runs_in_one_process,
     schemes_that_fit,
-    split_run_settings,
-    with_transport_defaults,
 )
+from exchange_simulation.launching.transport_defaults import with_transport_defaults
+from exchange_simulation.launching.transport_urls import guarantee_of, split_run_settings
 from exchange_simulation.messaging import round_trips
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell

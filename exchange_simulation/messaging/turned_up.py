@@ -22,7 +22,7 @@ from exchange_simulation.launching.files import write_json
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import notices_to
 from exchange_simulation.launching.record.noise import noise_share
-from exchange_simulation.launching.transport_settings import check_settings_fit_a_transport
+from exchange_simulation.launching.transport_checks import check_settings_fit_a_transport
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition, CapacityScale
 from exchange_simulation.messaging.benchmark_record import measure_benchmark
 from exchange_simulation.messaging.benchmarks import benchmark_of, names

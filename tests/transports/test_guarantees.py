@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from exchange_simulation.launching.transport_settings import guarantee_of
+from exchange_simulation.launching.transport_urls import guarantee_of
 from transports.guarantees import IN_MEMORY, WITHOUT_SERVER, Fate, Guarantee, Sync, chosen_by_options, unlike_guarantees
 from transports.registry import built_in
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 import zmq
 
-from exchange_simulation.launching.transport_settings import with_keys
+from exchange_simulation.launching.transport_urls import with_keys
 from tests.broker import need_rabbitmq
 from tests.transports.conftest import TOKEN, carry, connect_while_serving, deadline_ns, greet, joined, serve_links_until
 from transports import keys as keys_module

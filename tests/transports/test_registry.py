@@ -11,7 +11,8 @@ import pytest
 import transports
 from exchange.settings import RunSettings
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.transport_settings import check_transport, with_transport_defaults
+from exchange_simulation.launching.transport_checks import check_transport
+from exchange_simulation.launching.transport_defaults import with_transport_defaults
 from tests.transports.distributions import add_distribution, installed
 from transports import registry
 from transports.base import BadAddress, NotInstalled

@@ -17,7 +17,7 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.record.begun import repair
 from exchange_simulation.launching.record.machine import host_facts, versions
 from exchange_simulation.launching.record.reading import UnknownSettings, settings_as_written
-from exchange_simulation.launching.transport_settings import with_transport_defaults
+from exchange_simulation.launching.transport_defaults import with_transport_defaults
 from exchange_simulation.reports.formats.settings import setting_text
 
 NEEDED_SETTINGS = ("transport", "orders_per_s", "orders", "seed")

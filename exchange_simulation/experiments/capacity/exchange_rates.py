@@ -30,7 +30,7 @@ from exchange_simulation.launching.metrics import (
 )
 from exchange_simulation.launching.record.noise import noise_share
 from exchange_simulation.launching.run import measure
-from exchange_simulation.launching.transport_settings import check_transport
+from exchange_simulation.launching.transport_checks import check_transport
 from exchange_simulation.reports.progress import progress_bar
 
 CLOCKS = {"due": "due", "": "due", "handed over": "handed_over", "lag": "lag"}

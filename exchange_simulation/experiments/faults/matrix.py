@@ -29,7 +29,8 @@ from exchange_simulation.launching.interrupts import interruptible, interruption
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.record.machine import host_facts, now, versions
-from exchange_simulation.launching.transport_settings import split_query, with_option, with_transport_defaults
+from exchange_simulation.launching.transport_defaults import with_transport_defaults
+from exchange_simulation.launching.transport_urls import split_query, with_option
 from exchange_simulation.reports.faults.page import FILE, write_page
 from exchange_simulation.reports.faults.table import answer, fails, show
 from exchange_simulation.reports.report import print_measured

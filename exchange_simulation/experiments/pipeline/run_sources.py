@@ -12,7 +12,7 @@ from exchange_simulation.experiments.trials.observations import is_warm_up, set_
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import run_folders
 from exchange_simulation.launching.metrics import COMPARISON_METRICS, NAGLE_METRICS, packets
-from exchange_simulation.launching.transport_settings import defaults_of
+from exchange_simulation.launching.transport_defaults import defaults_of
 from spark.dataset.ingesting import RunSource
 from spark.errors import RunUnfinishedError, RunUnreadableError
 from spark.run_facts import PAPER_FIGURES, facts_of, finished_record

@@ -23,7 +23,7 @@ from exchange_simulation.experiments.trials.study import SWEEP
 from exchange_simulation.experiments.trials.trial import duration
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.toml_file import read_toml
-from exchange_simulation.launching.transport_settings import defaults_of
+from exchange_simulation.launching.transport_defaults import defaults_of
 from transports.registry import has_broker
 
 EXAMPLE = Path(__file__).with_name("example.toml")

@@ -15,7 +15,7 @@ from exchange_simulation.experiments.trials.verdicts import alpha_of, judge_all,
 from exchange_simulation.launching.metrics import Metric, orders_measured
 from exchange_simulation.launching.record.noise import noise_share
 from exchange_simulation.launching.record.noise_summary import NOISE_SUMMARY, NoiseSummary
-from exchange_simulation.launching.transport_settings import guarantee_of
+from exchange_simulation.launching.transport_urls import guarantee_of
 from exchange_simulation.repeats.judging import PairVerdict, is_decided, statistics_of, verdict_as_dict
 from exchange_simulation.reports.formats.estimates import middle_half_ends
 from transports.guarantees import unlike_guarantees

@@ -43,7 +43,7 @@ from exchange_simulation.launching.interrupts import interruption_noted
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import has_listener, say
 from exchange_simulation.launching.record.noise_summary import noise_of
-from exchange_simulation.launching.transport_settings import check_server
+from exchange_simulation.launching.transport_checks import check_server
 from exchange_simulation.reports.comparison.answer import headline
 from exchange_simulation.reports.comparison.arm_rows import arm_rows
 from exchange_simulation.reports.comparison.figures import trial_figures

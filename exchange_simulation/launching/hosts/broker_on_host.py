@@ -10,7 +10,7 @@ from exchange.settings import RunSettings
 from exchange_simulation.launching.hosts.checks import BROKER
 from exchange_simulation.launching.hosts.host_agents import HostAgent
 from exchange_simulation.launching.hosts.hosts_file import LOOPBACK, HostEntry
-from exchange_simulation.launching.transport_settings import with_other_keys
+from exchange_simulation.launching.transport_urls import with_other_keys
 from transports.declaration import RunningBroker
 
 CONNECT_S = 2.0

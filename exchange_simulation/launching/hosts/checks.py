@@ -12,7 +12,7 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.hosts.hosts_file import HostEntry, HostsFile, check_numbers, read_hosts_file
 from exchange_simulation.launching.lineup import Lineup
 from exchange_simulation.launching.notices import say
-from exchange_simulation.launching.transport_settings import runs_in_one_process, schemes_that_fit
+from exchange_simulation.launching.transport_checks import runs_in_one_process, schemes_that_fit
 from transports.declaration import Transport
 from transports.registry import has_broker, scheme_of, transport_of
 

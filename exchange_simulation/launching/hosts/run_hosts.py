@@ -29,7 +29,7 @@ from exchange_simulation.launching.lineup import Lineup
 from exchange_simulation.launching.notices import detail, say
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.record.machine import host_facts, versions
-from exchange_simulation.launching.transport_settings import keys_folder_of, with_other_keys
+from exchange_simulation.launching.transport_urls import keys_folder_of, with_other_keys
 from transports.base import TransportError
 from transports.declaration import RunningBroker
 from transports.keys import FILES

@@ -18,7 +18,7 @@ from exchange_simulation.launching.long_waits import said_if_long
 from exchange_simulation.launching.priority import at_priority
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.record.machine import has_proc
-from exchange_simulation.launching.transport_settings import split_query, url_options_of, with_option
+from exchange_simulation.launching.transport_urls import split_query, url_options_of, with_option
 from transports.base import Address, BadAddress, TransportError, mask
 from transports.declaration import Broker, RunningBroker, Where
 from transports.registry import transport_of

@@ -24,7 +24,7 @@ from exchange_simulation.launching.priority import yielding
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.record.outcome import RunOutcome
 from exchange_simulation.launching.services import TOKEN
-from exchange_simulation.launching.transport_settings import guarantee_of
+from exchange_simulation.launching.transport_urls import guarantee_of
 from transports.base import mask
 from transports.registry import has_broker
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from exchange.instances import named, role_of
 from exchange.settings import RunSettings
 from exchange_simulation.launching.lineup import SUBSCRIBER, Lineup
-from exchange_simulation.launching.transport_settings import options_in, url_options_of, with_option
+from exchange_simulation.launching.transport_urls import options_in, url_options_of, with_option
 from transports.base import Address, BadAddress, Pattern
 from transports.declaration import RunningBroker
 from transports.registry import scheme_of, transport_of

@@ -43,7 +43,7 @@ from exchange_simulation.launching.long_waits import said_if_long
 from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.record.machine import host_facts, versions
-from exchange_simulation.launching.transport_settings import options_in, with_other_keys
+from exchange_simulation.launching.transport_urls import options_in, with_other_keys
 from exchange_simulation.messaging.hosts.role_clocks import RoleClocks
 from exchange_simulation.messaging.hosts.role_host import RoleElsewhere, RoleHost
 from exchange_simulation.messaging.point import Settings

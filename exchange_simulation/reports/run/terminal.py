@@ -13,7 +13,7 @@ from exchange.words import counted, participants_clause
 from exchange_simulation.launching.record.backlog import backlog_words
 from exchange_simulation.launching.record.broker_pauses import pause_words
 from exchange_simulation.launching.record.noise_summary import noise_of
-from exchange_simulation.launching.transport_settings import guarantee_of
+from exchange_simulation.launching.transport_urls import guarantee_of
 from exchange_simulation.reports.formats.engines import engine_rows
 from exchange_simulation.reports.formats.fairness import fairness_rows
 from exchange_simulation.reports.formats.few_orders import has_enough_orders, max_of

@@ -11,7 +11,7 @@ from exchange.json_records import Record
 from exchange.records import decode_line
 from exchange.settings import RunSettings
 from exchange_simulation.launching import run as launching_run
-from exchange_simulation.launching import transport_settings
+from exchange_simulation.launching import transport_checks
 from exchange_simulation.launching.record import reading
 from tests.exchange_command import exchange_in_process
 
@@ -37,13 +37,13 @@ def test_a_spool_is_parsed_once_for_record_table_and_page(tmp_path: Path, monkey
 
 def test_a_transport_is_checked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     checked: list[RunSettings] = []
-    check = transport_settings.check_transport
+    check = transport_checks.check_transport
 
     def check_and_note(settings: RunSettings) -> None:
         checked.append(settings)
         check(settings)
 
-    for each_caller in (transport_settings, launching_run):
+    for each_caller in (transport_checks, launching_run):
         monkeypatch.setattr(each_caller, "check_transport", check_and_note, raising=False)
     outcome = exchange_in_process(*WORDS, "--results", tmp_path)
     assert outcome.code == 0, outcome.err

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.transport_settings import check_server
+from exchange_simulation.launching.transport_checks import check_server
 from tests.exchange_command import exchange_in_process
 
 MISSING = "EXCHANGE_NATS_SERVER names /nowhere/nats-server, which is no program"

@@ -13,7 +13,8 @@ from exchange.allowed import BadSetting
 from exchange.settings import RunSettings
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.launch.brokers import Brokers, broker_of_run
-from exchange_simulation.launching.transport_settings import split_query, with_transport_defaults
+from exchange_simulation.launching.transport_defaults import with_transport_defaults
+from exchange_simulation.launching.transport_urls import split_query
 from transports.amqp.broker import RabbitMq
 from transports.base import BadAddress
 from transports.declaration import RunningBroker, Where

@@ -20,7 +20,7 @@ from exchange_simulation.experiments.capacity.exchange_rates import ExchangeRate
 from exchange_simulation.experiments.capacity.search import SearchSettings
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.metrics import expected_orders_measured
-from exchange_simulation.launching.transport_settings import check_transport
+from exchange_simulation.launching.transport_checks import check_transport
 from tests.exchange_command import exchange, exchange_in_process
 
 
