@@ -108,8 +108,8 @@ class RunSettings:
         option="--transport",
         commands=RUN,
         heading="Transport",
-        help="What carries the messages: zeromq, amqp, tcp, memory, ...; ports, and a broker, are found unless told "
-        "where.",
+        help="What carries the messages: zeromq, amqp, tcp, memory, ... Without PLACE, the run finds free ports, or a "
+        "broker, itself.",
         metavar="SCHEME[://PLACE]",
     )
     amqp_client: str | None = setting(
@@ -120,7 +120,7 @@ class RunSettings:
         heading="Transport",
         help="Over AMQP: how messages get through pika.  [default: compiled]",
     )
-    """None where the transport has no such setting, or for its default."""
+    """None if the transport has no such setting, or for the transport's default."""
     delivery: str | None = setting(
         default=None,
         check=Text("a word of the transport's, or None"),
@@ -129,7 +129,7 @@ class RunSettings:
         heading="Transport",
         help="Over AMQP: what a message survives.  [default: lossy]",
     )
-    """The losses that a message survives; None where the transport has no such setting, or for its default."""
+    """The losses that a message survives; None if the transport has no such setting, or for the transport's default."""
     orders_per_s: float | None = setting(
         default=8000.0,
         check=NumberBetween(0.001, MAX_RATE_PER_S),
@@ -225,7 +225,7 @@ class RunSettings:
         heading="Load",
         help="How many times faster than the tape's own due times.  [default: 1]",
     )
-    """None where arrivals are not recorded."""
+    """None unless the arrivals are those that a tape has recorded."""
     sampling_interval: int = setting(
         default=10_000,
         check=WholeNumber(1, MAX_ORDERS),
@@ -266,7 +266,7 @@ class RunSettings:
         heading="Load",
         help=f"Most unanswered orders in flight.  [default: none; {DEFAULT_WINDOW} at rate max]",
     )
-    """None where there is no bound."""
+    """None if the number of unanswered orders has no limit."""
     warm_up_s: float = setting(
         default=0.0,
         check=NumberBetween(0, 10**7),
@@ -396,7 +396,7 @@ class RunSettings:
         commands=RUN_AND_GATEWAY,
         heading="Load",
         help="How the gateway waits for a due time: sleep, or spin:US, awake for the last microseconds, as spin:100. "
-        "It is more punctual, and takes more CPU.",
+        "Spinning is more punctual, and takes more CPU.",
         metavar="WORD",
     )
     priority: str = setting(
@@ -452,7 +452,10 @@ class RunSettings:
         help="Keep every order in DIR before it is answered.  [default: none; the run's own folder with --recover]",
         metavar="DIR",
     )
-    """The folder for the engines' input journals; None for the run's own folder where it recovers, else no journal."""
+    """The folder for the engines' input journals.
+
+    None for the run's own folder if the run recovers; otherwise None means that no journal is kept.
+    """
     opening: str | None = setting(
         default=None,
         check=Text("a tape, or None"),
@@ -567,7 +570,7 @@ class RunSettings:
             Obstacle("--standby", self.standby, "a standby follows a journal, and a journal has one gateway's orders"),
             Obstacle("--recover", self.recover, "a session of several gateways cannot be resumed yet"),
             Obstacle("--journal", self.journal is not None, "a journal has one gateway's orders"),
-            Obstacle("--work", self.work_s > 0, "an engine that works has one gateway yet"),
+            Obstacle("--work", self.work_s > 0, "an engine that serves several gateways cannot compute on orders yet"),
         )
         if self.orders is not None and self.orders < self.gateways:
             raise BadSetting("orders", self.orders, f"at least one for each gateway, {self.gateways}")
@@ -590,7 +593,7 @@ class RunSettings:
             Obstacle("--standby", self.standby, "a standby follows a journal, and a journal has one engine's orders"),
             Obstacle("--recover", self.recover, "a session at several engines cannot be resumed yet"),
             Obstacle("--journal", self.journal is not None, "a session at several engines cannot be resumed yet"),
-            Obstacle("--work", self.work_s > 0, "an engine that works has one gateway yet"),
+            Obstacle("--work", self.work_s > 0, "an engine beside others cannot compute on orders yet"),
         )
 
     def _check_instruments(self) -> None:
@@ -616,7 +619,9 @@ class RunSettings:
             "opening",
             self.opening,
             "no file",
-            Obstacle("--gateways", self.gateways > 1, "trades of opening orders would be told to no gateway"),
+            Obstacle(
+                "--gateways", self.gateways > 1, "an opening order belongs to no gateway that could get its trades"
+            ),
             Obstacle("--engines", self.engines > 1, "each engine would have the opening orders of all instruments"),
             Obstacle("--standby", self.standby, "a journal begins with an empty book"),
             Obstacle("--recover", self.recover, "a journal begins with an empty book"),
@@ -643,9 +648,8 @@ class RunSettings:
     def _check_cpus(self) -> None:
         if not isinstance(self.cpus, Mapping):
             raise BadSetting("cpus", self.cpus, "a processor by role")
-        gateways = max(self.pairs, self.gateways)
         instances_of_roles = {
-            "gateway": gateways,
+            "gateway": max(self.pairs, self.gateways),
             "engine": max(self.pairs, self.engines),
             "reporter": self.reporters,
             "subscriber": self.subscribers,

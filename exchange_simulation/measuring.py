@@ -82,6 +82,8 @@ RANGES = {
     "pause": (0, 3600),
 }
 """The ranges of the arguments of `capacity`, as `exchange capacity` has them."""
+OPTIONS_FOR_TERMINALS = {"json", "plan"}
+"""Options of benchmarks that only say what the command prints."""
 SIMULATION_OPTIONS = {"seed", "prices", "price_model", "max_price", "policy"}
 """The options of a run that `simulate` takes."""
 OnProgress = Callable[[str], None]
@@ -206,8 +208,8 @@ def compare(
 ) -> Comparison:
     """Run transports at the same rates, interleaved and repeated, and judge which is faster.
 
-    `gateways`, `engines` and `subscribers` are one number each, or several, within each of which the transports are
-    compared.
+    `gateways`, `engines` and `subscribers` take one number or several. Transports are compared at each number.
+
     NotWhole if a planned run is missing.
     """
     with _called_from_python(on_progress):
@@ -322,11 +324,7 @@ def bench(
         if benchmark not in names():
             raise BadOption(f"benchmark is {benchmark!r}{nearest(benchmark, names())}")
         declared = benchmark_of(benchmark)
-        known = {param.opts[0].removeprefix("--").replace("-", "_"): param for param in parameters(declared)}
-        words: list[str] = []
-        for option, value in options.items():
-            words += _typed(option, value, known)
-        settings, _ = settings_from_words(declared, words)
+        settings, _ = settings_from_words(declared, _words_of(options, declared))
         measured = measured_benchmark(declared, settings, str(results), name)
     outcome = Benchmark(measured.folder, measured.record)
     return _checked(outcome, is_whole=outcome.status == "complete")
@@ -398,8 +396,9 @@ def simulate(
     on_progress: OnProgress | None = None,
     **options: Any,
 ) -> SimulatedMarket:
-    """Match the seeded orders of many instruments, without a broker. `master` is Spark's; none is this process alone.
+    """Match the seeded orders of many instruments, without a broker.
 
+    `master` is the address of a Spark master, as local[2]; with "none" this process matches alone.
     `events` are tables to write: orders, trades, confirmations, quotes. Options are seed, prices, price_model,
     max_price and policy.
     """
@@ -407,8 +406,9 @@ def simulate(
         from exchange_simulation.experiments.simulate.simulate import match_simulation
         from exchange_simulation.experiments.simulate.simulation import Simulation
 
-        for option in sorted(options.keys() - SIMULATION_OPTIONS):
-            raise BadOption(f"{option!r} is no option{nearest(option, SIMULATION_OPTIONS)}")
+        unknown = sorted(options.keys() - SIMULATION_OPTIONS)
+        if unknown:
+            raise BadOption(f"{unknown[0]!r} is no option{nearest(unknown[0], SIMULATION_OPTIONS)}")
         simulation = Simulation(
             instruments=Count().convert(instruments, None, None),
             orders=Count().convert(orders, None, None),
@@ -430,11 +430,8 @@ def suite(
     NotWhole if an answer was wrong, or a benchmark ended early.
     """
     with _called_from_python(on_progress):
-        known = {param.opts[0].removeprefix("--").replace("-", "_"): param for param in parameters(None)}
-        words: list[str] = []
-        for option, value in options.items():
-            words += _typed(option, value, known)
-        measured = measured_suite(suite_settings_from_words(words), str(results), name)
+        settings = suite_settings_from_words(_words_of(options, benchmark=None))
+        measured = measured_suite(settings, str(results), name)
     outcome = Benchmark(measured.folder, measured.record)
     return _checked(outcome, is_whole=outcome.status == "complete")
 
@@ -450,11 +447,11 @@ def paper(
     name: str | None = None,
     on_progress: OnProgress | None = None,
 ) -> PaperOutcome:
-    """Measure everything that one paper measures, by its own rules, and test its claims: `paper("amqp", quick=True)`.
+    """Measure everything that one paper measures, by its own rules, and test its claims.
 
-    `repeats` says how often each cell is measured, in place of the paper's own six; a claim needs six. `networks` take
-    the place of the paper's own, `transports` are measured beside its own. NotWhole if a part is missing, or its
-    answers were wrong.
+    For example: `paper("amqp", quick=True)`. `repeats` says how often each cell is measured, in place of the paper's
+    own six; a claim needs six. `networks` take the place of the paper's own; `transports` are measured beside its own.
+    NotWhole if a part is missing, or its answers were wrong.
     """
     with _called_from_python(on_progress):
         from exchange_simulation.launching.network.profile import parse
@@ -464,10 +461,10 @@ def paper(
 
         if paper not in PAPERS:
             raise BadOption(f"paper is {paper!r}{nearest(paper, PAPERS)}")
-        over = _listed(click.STRING, networks)
-        for network in over:
-            parse(network)
-        extent = Extent(quick=quick, repeats=repeats, networks=over, transports=_listed(Scheme(), transports))
+        profiles = _listed(click.STRING, networks)
+        for profile in profiles:
+            parse(profile)
+        extent = Extent(quick=quick, repeats=repeats, networks=profiles, transports=_listed(Scheme(), transports))
         measured = measure_paper(PAPERS[paper], extent, results=str(results), name=name)
     return _checked(PaperOutcome(measured.folder, measured.record), is_whole=measured.exit_code == 0)
 
@@ -480,11 +477,11 @@ def spark_tables(
     events: bool = False,
     settings: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[SparkSession]:
-    """Make tables of the runs below `results`, as `exchange spark ingest` and `summary` do; each is a view by its name.
+    """Make tables of the runs below `results`, as `exchange spark ingest` and `summary` do, and yield a Spark session.
 
-    `events` adds orders, trades, confirmations and quotes of the runs that were made with `record=True`. `settings` are
-    Spark's. Yields the session: of `exchange spark server`, if
-    one runs for the tables and there are no settings; else a new one.
+    Each table is a view of the session, by its name. `events` adds orders, trades, confirmations and quotes of the runs
+    that were made with `record=True`. `settings` are Spark's. The session is that of `exchange spark server` if a
+    server runs for the tables and there are no settings; else a new one.
 
     CannotMeasure if Spark is missing or fails, BadOption if there are no runs.
     """
@@ -501,15 +498,31 @@ def spark_tables(
         except SparkError as error:
             raise CannotMeasure(str(error)) from error
         session = stack.pop_all()
-    with session:
+    with session:  # outside of _called_from_python, since errors in the caller's own statements are no errors of ours
         yield spark
 
 
-def _typed(option: str, value: object, known: Mapping[str, click.Parameter]) -> list[str]:
-    """Return the words that set the option on the command line. BadOption if there is no such option."""
-    if option not in known:
-        raise BadOption(f"{option!r} is no option{nearest(option, known)}")
-    name = known[option].opts[0]
+def _python_name(parameter: click.Parameter) -> str:
+    """Return the name of a command's option as an argument in Python. For example: warm_up"""
+    return parameter.opts[0].removeprefix("--").replace("-", "_")
+
+
+def _words_of(options: Mapping[str, object], benchmark: BenchmarkDefinition | None) -> list[str]:
+    """Return the words that set the options on the command line of a benchmark, or of the suite if it is None.
+
+    BadOption if there is no such option.
+    """
+    known = {_python_name(parameter): parameter for parameter in parameters(benchmark)}
+    words: list[str] = []
+    for option, value in options.items():
+        if option not in known:
+            raise BadOption(f"{option!r} is no option{nearest(option, known)}")
+        words += _typed(known[option].opts[0], value)
+    return words
+
+
+def _typed(name: str, value: object) -> list[str]:
+    """Return the words that give the option of this name a value."""
     if isinstance(value, bool):
         return [name] if value else []
     if isinstance(value, list | tuple):
@@ -578,8 +591,9 @@ def _fields(options: Mapping[str, Any], besides: Set[str] = frozenset()) -> dict
     BadOption for an unknown name, for a value that the option does not take, and for an option of `besides`, which the
     calling function sets itself.
     """
-    for option in sorted(options.keys() & besides):
-        raise BadOption(f"{option} is no option here: it varies, or is said in another way")
+    refused = sorted(options.keys() & besides)
+    if refused:
+        raise BadOption(f"{refused[0]} is no option here: it varies, or is said in another way")
     return {_field_of(option): _value(option, value) for option, value in options.items()}
 
 
@@ -609,18 +623,24 @@ OPTIONS_THAT_VARY: dict[Callable[..., Any], Set[str]] = {
 def _signature_of(function: Callable[..., Any], besides: Set[str]) -> inspect.Signature:
     """Return the function's signature with every option of a run by its name and default, for help() and editors."""
     signature = inspect.signature(function)
-    own_parameters = [
-        parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD
-    ]
-    names_of_own = {parameter.name for parameter in own_parameters}
+    named_parameters = _named_parameters(signature)
     options = []
     for option, annotation in RunOptions.__annotations__.items():
-        if option in besides or option in names_of_own:
+        if option in besides or option in named_parameters:
             continue
         default = DECLARED[_field_of(option)].default
         text = annotation.__forward_arg__ if isinstance(annotation, ForwardRef) else annotation
         options.append(inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=text))
-    return signature.replace(parameters=[*own_parameters, *options])
+    return signature.replace(parameters=[*named_parameters.values(), *options])
+
+
+def _named_parameters(signature: inspect.Signature) -> dict[str, inspect.Parameter]:
+    """Return the parameters of a signature by their names, without **options."""
+    named: dict[str, inspect.Parameter] = {}
+    for name, parameter in signature.parameters.items():
+        if parameter.kind is not parameter.VAR_KEYWORD:
+            named[name] = parameter
+    return named
 
 
 for _function, _besides in OPTIONS_THAT_VARY.items():
@@ -632,19 +652,16 @@ def _signature_with(
 ) -> inspect.Signature:
     """Return the function's signature with every option of the benchmarks; None stands for the suite.
 
-    An option whose default differs between benchmarks has the default None, which means that of the benchmark.
+    An option whose default differs between benchmarks has the default None here: each benchmark then takes its own.
     """
     signature = inspect.signature(function)
-    own_parameters = [
-        parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD
-    ]
-    names_of_own = {parameter.name for parameter in own_parameters}
+    named_parameters = _named_parameters(signature)
     defaults: dict[str, list[Any]] = {}
     for benchmark in benchmarks:
         for parameter in parameters(benchmark):
-            option = parameter.opts[0].removeprefix("--").replace("-", "_")
+            option = _python_name(parameter)
             is_for_terminals = option in OPTIONS_FOR_TERMINALS or getattr(parameter, "hidden", False)
-            if is_for_terminals or option in names_of_own:
+            if is_for_terminals or option in named_parameters:
                 continue
             has_default = isinstance(parameter.default, bool | int | float | str | tuple | list)
             defaults.setdefault(option, []).append(parameter.default if has_default else None)
@@ -652,10 +669,8 @@ def _signature_with(
     for option, values in defaults.items():
         default = values[0] if all(value == values[0] for value in values) else None
         options.append(inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=default, annotation="Any"))
-    return signature.replace(parameters=[*own_parameters, *options])
+    return signature.replace(parameters=[*named_parameters.values(), *options])
 
 
-OPTIONS_FOR_TERMINALS = {"json", "plan"}
-"""Options of benchmarks that only say what the command prints."""
 vars(bench)["__signature__"] = _signature_with(bench, [benchmark_of(name) for name in names()])
 vars(suite)["__signature__"] = _signature_with(suite, [None])
