@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import importlib.util
 import os
@@ -33,7 +32,10 @@ def open_socket() -> socket.socket:
 
 
 def later(name: str) -> Callable[..., Any]:
-    """A function that calls the function module:name, and imports that module, which takes long, at its first call."""
+    """Return a function that calls the function of this name, as module:name, and imports its module only then.
+
+    It is for modules whose import takes long.
+    """
 
     def call(*arguments: Any) -> Any:
         return pkgutil.resolve_name(name)(*arguments)
@@ -140,15 +142,15 @@ class Broker(ABC):
     """
 
     options: Mapping[str, str] = MappingProxyType({})
-    """The options of the server to start: those of a URL that the transport's `server_options` name."""
+    """The options of the server to start: the options of a URL whose names are in the transport's `server_options`."""
     starts: frozenset[str] = frozenset()
     """The schemes for which this host can start a broker; the others need an address."""
     place: str = "host:port"
     """The form of a broker's address, for the user."""
     client_variables: tuple[str, ...] = ()
-    """Environment variables in which the user gives clients what a broker asks of them, as a password."""
+    """Environment variables with what a broker asks of its clients, for example a password. The user sets them."""
     client_file_variables: tuple[str, ...] = ()
-    """Environment variables with which the user names files for clients, as the certificate of an authority."""
+    """Environment variables with the paths of files for clients, for example of a certificate. The user sets them."""
 
     def with_options(self, options: Mapping[str, str]) -> Self:
         """The same broker, which starts servers with these options."""
@@ -210,16 +212,23 @@ class WholeNumberOption:
         """The end of a sentence about a value that is none of these numbers; None if the value is right."""
         most = self.most
         why = ""
-        with contextlib.suppress(OSError, ValueError):
-            if self.limit:
-                allowed_by_system = int(self.limit.read_text())
-                if allowed_by_system < most:
-                    most = allowed_by_system
-                    why = f", which is what {self.limit} allows"
+        allowed_by_system = self._allowed_by_system()
+        if allowed_by_system is not None and allowed_by_system < most:
+            most = allowed_by_system
+            why = f", which is what {self.limit} allows"
         is_short = value.isdecimal() and len(value) <= len(str(self.most))  # Python reads no thousands of digits
         if is_short and self.least <= int(value) <= most:
             return None
         return f"it takes a number of {self.unit}, {self.least:,} to {most:,}{why}"
+
+    def _allowed_by_system(self) -> int | None:
+        """The number in the file `limit`; None if there is no such file, or no number in it."""
+        if self.limit is None:
+            return None
+        try:
+            return int(self.limit.read_text())
+        except (OSError, ValueError):
+            return None
 
 
 KERNEL = Path("/proc/sys/net/core")
@@ -232,13 +241,17 @@ BUFFERS = {
 
 @dataclass(frozen=True)
 class Transport:
-    """A transport's file holds one of these as TRANSPORT; see docs/transport-declaration.md."""
+    """A transport's file holds one of these as TRANSPORT; see docs/transport-declaration.md.
+
+    Some fields are declared by options: a key is the query of a URL, and its entry fits the addresses that have all
+    options of that query. The entry of "" fits every address.
+    """
 
     places: Mapping[str, str]
     """The kind of place by scheme: "port" (host:port), "path" (a file), "name" (any word) or "broker"."""
     listen: Callable[[Address], Link]
     connect: Callable[[Address, int], Link]
-    """Takes the time, monotonic ns, until which the listener may take to appear.
+    """Its second argument is a monotonic time in ns, at which the listener must have appeared.
 
     It returns before the listener is served: both ends may belong to one thread, which opens one after the other.
     """
@@ -247,7 +260,7 @@ class Transport:
     colour: str = ""
     """The name of its colour on every page and picture, of exchange_simulation/reports/drawing/colours.py.
 
-    Without one its lines have colours that are free.
+    If the name is empty, its lines get spare colours.
     """
     about: Mapping[str, str] = field(default_factory=dict)
     """One line for users, by scheme. The table of docs/transports.md has those of this repository."""
@@ -258,10 +271,7 @@ class Transport:
     remarks: Mapping[str, str] = field(default_factory=dict)
     """By scheme, two or three words beside its name in pictures and tables, as `no network`."""
     guarantees: Mapping[str, Guarantee] = field(default_factory=dict)
-    """The guarantee by the options that give it, as the query of a URL; "" is that of the transport without options.
-
-    The last one that fits holds. Comparisons say where guarantees differ.
-    """
+    """By options, the guarantee. The last entry that fits an address holds. Comparisons say where guarantees differ."""
     variants: tuple[str, ...] = ()
     """Options that deserve a contract test of their own, as the query of a URL."""
     options: Mapping[str, tuple[str, ...] | WholeNumberOption] = field(default_factory=dict)
@@ -279,27 +289,26 @@ class Transport:
     """Schemes that can have a connection for each direction: their addresses take `topology` as well."""
     patterns: frozenset[Pattern] = BASIC_PATTERNS
     lacks: Mapping[str, Mapping[Pattern, str]] = field(default_factory=dict)
-    """The patterns that addresses with some options lack, each with the reason, by these options as a URL's query.
+    """By options, the patterns that addresses lack, each with the reason. The last entry that fits an address holds.
 
-    "" is for addresses of which no other query fits; the last one that fits holds. A reason is the end of a sentence:
-    "a channel gives each message to every subscriber".
+    A reason is the end of a sentence: "a channel gives each message to every subscriber".
     """
     excludes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """The options that addresses with some options refuse, each with the reason, by these options as a URL's query.
+    """By options, the further options that addresses refuse, each with the reason. Every entry that fits holds.
 
     An excluded option is a name, or a name with one of its words: {"client=pika": {"sndbuf": "pika opens its sockets
     itself"}}.
     """
     slow_subscriber: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """What a publisher of market data can do if a subscriber has no room; empty if it can carry no market data.
+    """By options, what a publisher of market data can do if a subscriber has no room; empty without market data.
 
-    By options, as `guarantees`, each rule with the options of its URL: {"": {"drop": "full=drop", "wait": ""}}. The
-    first rule is the default. To conflate is to drop, and to send a snapshot then.
+    Each rule has the options that its URL needs: {"": {"drop": "full=drop", "wait": ""}}. The last entry that fits an
+    address holds; its first rule is the default. To conflate is to drop, and to send a snapshot then.
     """
     needs: Mapping[str, str] = field(default_factory=dict)
     """The modules of client libraries, each with how to get it: {"pika": "`pip install pika`"}."""
     needs_by_options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """The modules that only addresses with some options need, by these options as a URL's query."""
+    """By options, further modules that addresses need, as in `needs`. Every entry that fits holds."""
     broker: Callable[[], Broker] | None = None
     """Makes the object that starts and inspects the transport's broker; its modules are imported at the call only."""
 
@@ -342,13 +351,15 @@ class Transport:
 
         For example: it has pair, fan-in
         """
-        reason = (chosen_by_options(self.lacks, options) or {}).get(pattern, "")
-        if reason or pattern in self.patterns:
-            return reason
+        reasons = chosen_by_options(self.lacks, options) or {}
+        if pattern in reasons:
+            return reasons[pattern]
+        if pattern in self.patterns:
+            return ""
         has = ", ".join(known.value for known in Pattern if known in self.patterns)
         return f"it has {has}"
 
-    def takes(self, scheme: str) -> list[str]:
+    def option_names(self, scheme: str) -> list[str]:
         """The names of the options that an address of the scheme may have."""
         names = set(self.options)
         if scheme in self.over_tcp:
@@ -370,19 +381,20 @@ class Transport:
         reason = self.why_lacks(address.pattern, address.options)
         if reason:
             raise BadAddress(f"{address.scheme} has no pattern {address.pattern.value!r}; {reason}")
-        known = self.takes(address.scheme)
-        for name in sorted(address.options.keys() - set(known)):
-            known_words = ", ".join(known) or "none"
+        known = self.option_names(address.scheme)
+        unknown = sorted(address.options.keys() - set(known))
+        if unknown:
+            names = ", ".join(known) or "none"
             raise BadAddress(
-                f"{address.masked_url}: {name!r} is no option of {address.scheme}, which takes {known_words}"
+                f"{address.masked_url}: {unknown[0]!r} is no option of {address.scheme}, which takes {names}"
             )
         for name, value in address.options.items():
-            takes = self.options.get(name)
+            allowed = self.options.get(name)
             problem = None
-            if isinstance(takes, WholeNumberOption):
-                problem = takes.problem_of(value)
-            elif takes and value not in takes:
-                problem = f"it takes {', '.join(takes)}"
+            if isinstance(allowed, WholeNumberOption):
+                problem = allowed.problem_of(value)
+            elif allowed and value not in allowed:
+                problem = f"it takes {', '.join(allowed)}"
             if problem is not None:
                 raise BadAddress(f"{address.masked_url}: {name} is {value!r}; {problem}")
         self._check_excluded(address)
@@ -406,8 +418,8 @@ class Transport:
         _check_modules(scheme, self.needs)
 
 
-def _check_modules(user: str, modules: Mapping[str, str]) -> None:
-    """NotInstalled, which names their user, if one of the modules is missing. Nothing is imported."""
-    for module, how in modules.items():
+def _check_modules(address: str, modules: Mapping[str, str]) -> None:
+    """NotInstalled if one of the modules that an address needs is missing. Nothing is imported."""
+    for module, how_to_get_it in modules.items():
         if importlib.util.find_spec(module) is None:
-            raise NotInstalled(f"{user} needs the Python module {module!r}, which is not installed: {how}")
+            raise NotInstalled(f"{address} needs the Python module {module!r}, which is not installed: {how_to_get_it}")

@@ -29,7 +29,7 @@ def frames(count: int, seed: int = 1) -> list[bytes]:
 def with_little_room(url: str) -> str:
     """Return the address with a high-water mark that is reached soon, if the transport takes one."""
     scheme = url.partition(":")[0]
-    if "hwm" not in transport_of(scheme).takes(scheme):
+    if "hwm" not in transport_of(scheme).option_names(scheme):
         return url
     separator = "&" if "?" in url else "?"
     return f"{url}{separator}hwm=1000"

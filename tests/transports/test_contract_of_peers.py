@@ -138,7 +138,7 @@ def test_an_unknown_option_is_refused_with_the_known_options(url: str) -> None:
     address = Address.parse(url, TOKEN)
     transport = transport_of(address.scheme)
     transport.check(address)
-    known = ", ".join(transport.takes(address.scheme)) or "none"
+    known = ", ".join(transport.option_names(address.scheme)) or "none"
     misspelt = replace(address, options={**address.options, "cals": "plain"})
     with pytest.raises(BadAddress, match=rf"'cals' is no option.*takes {known}"):
         transport.check(misspelt)
