@@ -72,7 +72,7 @@ def _deadline_ns(timeout_s: float) -> int:
 def open_reporter(
     name: str,
     url: str,
-    folder: Callable[[], Path],
+    make_folder: Callable[[], Path],
     settings: RunSettings,
     reports_thread_usage: bool = False,
     instance: int = 1,
@@ -80,28 +80,38 @@ def open_reporter(
 ) -> tuple[Reporter, Link]:
     """Return a reporter's service and its listening link.
 
-    `folder` makes the run's folder. It is called after the link listens, so that a failure leaves no folder behind.
+    `make_folder` makes the run's folder. It is called once the link listens, so that a failure leaves no folder behind.
     `sources_may_break`: a gateway or engine may break off and resume, even if the reporter's own settings exclude that.
     """
     from stats_reporter.service import Reporter
     from stats_reporter.writer import SpoolWriter
 
     link = listen(url, link_token(name, url), pattern=Pattern.FAN_IN)
-    spool_folder = folder() / "spool"
-    run = run_id(name)
+    spool_folder = make_folder() / "spool"
     sources = Lineup.of(settings).part_of(instance).sources
-    rest = (settings.timeout_s, sources, reports_thread_usage, instance, settings.reporters)
+    reporter_class: type[Reporter] = Reporter
+    writer_class: type[SpoolWriter] = SpoolWriter
     if settings.recover:
         from stats_reporter.recovering.reporter import ReplaceableReporter
         from stats_reporter.recovering.spool import ReplaceableSpool
 
-        return ReplaceableReporter(run, link, ReplaceableSpool(spool_folder, instance=instance), *rest), link
-    spool = SpoolWriter(spool_folder, instance=instance)
-    if settings.journals or sources_may_break:
+        reporter_class = ReplaceableReporter
+        writer_class = ReplaceableSpool
+    elif settings.journals or sources_may_break:
         from stats_reporter.recovering.reporter import RecoveringReporter
 
-        return RecoveringReporter(run, link, spool, *rest), link
-    return Reporter(run, link, spool, *rest), link
+        reporter_class = RecoveringReporter
+    reporter = reporter_class(
+        run_id(name),
+        link,
+        writer_class(spool_folder, instance=instance),
+        settings.timeout_s,
+        sources,
+        reports_thread_usage,
+        instance,
+        settings.reporters,
+    )
+    return reporter, link
 
 
 def open_engine(
@@ -127,13 +137,13 @@ def open_engine(
         raise UserError("--salvage goes on with a journal: say which with --journal DIR")
     import_in_turn("engine", "matching_engine.service")
     engine = _engine(settings, capacity, with_ids)
-    gateway = listen(url, link_token(name, url))
+    gateway_link = listen(url, link_token(name, url))
     session = None
     if settings.journal:
         try:
-            session = _session_of_journal(name, gateway, settings, instance, engine, salvage)
+            session = _session_of_journal(name, gateway_link, settings, instance, engine, salvage)
         except UserError:
-            gateway.close(0)
+            gateway_link.close(0)
             raise
     until_ns = _deadline_ns(patience_s or settings.timeout_s)
     reporter = _to_reporter(name, named("engine", instance), reporter_url, settings, until_ns)
@@ -150,7 +160,7 @@ def open_engine(
         publishing_service = PublishingEngineService(
             publishing,
             terms,
-            gateway,
+            gateway_link,
             reporter,
             settings.sampling_interval,
             settings.timeout_s,
@@ -158,18 +168,18 @@ def open_engine(
             settings.work_ns,
         )
         publishing_service.publisher = _publisher(name, market_data_url, publishing, settings, instance)
-        return publishing_service, gateway
+        return publishing_service, gateway_link
     service = EngineService(
         engine,
         terms,
-        gateway,
+        gateway_link,
         reporter,
         settings.sampling_interval,
         settings.timeout_s,
         reports_thread_usage,
         settings.work_ns,
     )
-    return service, gateway
+    return service, gateway_link
 
 
 def open_shared_engine(
@@ -249,7 +259,7 @@ def _check_market_data_url(settings: RunSettings, url: str | None) -> None:
 def _publisher(
     name: str, url: str, engine: PublishingEngine, settings: RunSettings, instance: int
 ) -> MarketDataPublisher:
-    """Return the publisher of an engine's market data, which listens at the URL, and let it empty the engine's feed."""
+    """Return the publisher of an engine's market data. It listens at the URL, and empties the engine's feed."""
     from matching_engine.market_data.publisher import MarketDataPublisher
 
     link = listen(url, link_token(name, url), pattern=_market_data_pattern(url))
@@ -315,14 +325,14 @@ def _terms(name: str, settings: RunSettings, instance: int) -> Terms:
 def _terms_of_feed(name: str, settings: RunSettings, engine: int) -> Terms:
     """Return the terms of market data, on which a subscriber and an engine must agree.
 
-    A subscriber knows the numbers of engines and instruments, and the prices. Orders may be packed, and market data
-    never is.
+    The two agree on the numbers of engines and instruments, and on the prices. A subscriber knows neither the packing
+    nor the number of gateways, so both are 1 here: market data is never packed.
     """
     return replace(_terms(name, settings, engine), packing=1, gateways=1, instance=1)
 
 
 def _session_of_journal(
-    name: str, gateway: Link, settings: RunSettings, instance: int, engine: MatchingEngine, salvage: bool
+    name: str, gateway_link: Link, settings: RunSettings, instance: int, engine: MatchingEngine, salvage: bool
 ) -> ResumedSession:
     """Return the session that the engine's journal begins or continues. UserError if another engine has the journal.
 
@@ -334,7 +344,7 @@ def _session_of_journal(
     follower = None if salvage else Follower.from_snapshot(_journal_path(settings, instance), engine)
     try:
         journal = _open_journal(name, settings, instance, salvage, follower)
-        return _resumed_session(name, gateway, journal, follower)
+        return _resumed_session(name, gateway_link, journal, follower)
     except JournalIsOthers as error:
         raise UserError(str(error)) from error
 
@@ -361,11 +371,14 @@ def open_standby(
     follower = Follower(_journal_path(settings, instance), _engine(settings, capacity, with_ids))
 
     def open_service(journal: InputJournal) -> RecoveringEngine:
-        gateway = _listen_soon(name, url, settings.timeout_s)
-        session = _resumed_session(name, gateway, journal, follower)
+        gateway_link = _listen_soon(name, url, settings.timeout_s)
+        session = _resumed_session(name, gateway_link, journal, follower)
         until_ns = _deadline_ns(settings.timeout_s)
         reporter = _to_reporter(name, named("engine", instance), reporter_url, settings, until_ns)
-        return _recovering_engine(name, _engine(settings, capacity, with_ids), session, reporter, settings, instance)
+        # This engine gives way to the follower's. If the gateway lacks answers that the follower no longer has, this
+        # engine matches the whole journal again.
+        engine = _engine(settings, capacity, with_ids)
+        return _recovering_engine(name, engine, session, reporter, settings, instance)
 
     take_journal = partial(_open_journal, name, settings, instance, follower=follower)
     return Standby(follower, take_journal, open_service, on_takeover)
@@ -476,22 +489,25 @@ def _open_journal(
         return InputJournal(
             _journal_path(settings, instance), identity, settings.packing, settings.sync, salvage, say, **options
         )
+    except JournalIsOthers:
+        raise
     except JournalRefused as error:
-        if isinstance(error, JournalIsOthers):
-            raise
         raise UserError(str(error)) from error
     except OSError as error:
-        kind = OSError if error.errno in DISK_ERRORS else UserError
-        raise kind(f"cannot keep a journal in {settings.journal}: {error.strerror or error}") from error
+        sentence = f"cannot keep a journal in {settings.journal}: {error.strerror or error}"
+        if error.errno in DISK_ERRORS:
+            raise OSError(sentence) from error
+        raise UserError(sentence) from error
 
 
 def _resumed_session(
-    name: str, gateway: Link, journal: InputJournal, follower: Follower | None = None
+    name: str, gateway_link: Link, journal: InputJournal, follower: Follower | None = None
 ) -> ResumedSession:
+    """Return a session that goes on with a journal. After a break it listens again where the gateway connected."""
     from matching_engine.recovering.resumed_session import ResumedSession
 
-    url = gateway.url
-    return ResumedSession(journal, gateway, lambda _: listen(url, link_token(name, url)), follower)
+    url = gateway_link.url
+    return ResumedSession(journal, gateway_link, lambda _: listen(url, link_token(name, url)), follower)
 
 
 def open_gateway(
@@ -506,7 +522,7 @@ def open_gateway(
 ) -> Gateway:
     """Return a gateway's service, which writes the bytes of orders and of answers to the `streams`.
 
-    `engine_url`: the URL of its engine; with several engines those of engines 1, 2, ..., with a space between.
+    `engine_url`: the URL of its engine; if there are several, the URLs of engines 1, 2, ..., with a space between.
     `patience_s`: how long the gateway waits for engine and reporter to listen; None for the settings' timeout.
     """
     import_in_turn("gateway", "gateway.service")
@@ -516,18 +532,26 @@ def open_gateway(
         return _gateway_of_engines(
             name, engine_url.split(), reporter, settings, streams, reports_thread_usage, instance, until_ns
         )
-    engine = connect(engine_url, link_token(name, engine_url), until_ns)
+
+    def connect_to_engine(until_ns: int) -> Link:
+        return connect(engine_url, link_token(name, engine_url), until_ns)
+
+    engine_link = connect_to_engine(until_ns)
     both_streams = streams.orders, streams.answers[0]
     if not settings.journals:
         from gateway.service import Gateway
 
-        return Gateway(settings, run_id(name), engine, reporter, both_streams, reports_thread_usage, instance)
+        return Gateway(settings, run_id(name), engine_link, reporter, both_streams, reports_thread_usage, instance)
     from gateway.recovering.gateway import RecoveringGateway
     from transports.renewable import RenewableLink
 
-    engine = RenewableLink(engine, lambda until_ns: connect(engine_url, link_token(name, engine_url), until_ns))
-    service = RecoveringGateway(settings, run_id(name), engine, reporter, both_streams, reports_thread_usage, instance)
-    service.unrecorded = cast("SourceLink", reporter).unrecorded
+    renewable_link = RenewableLink(engine_link, connect_to_engine)
+    service = RecoveringGateway(
+        settings, run_id(name), renewable_link, reporter, both_streams, reports_thread_usage, instance
+    )
+    service.unrecorded = cast(
+        "SourceLink", reporter
+    ).unrecorded  # _to_reporter gives a SourceLink if there are journals
     return service
 
 
