@@ -69,25 +69,24 @@ class Gateway:
         `reports_thread_usage`: report the resources that this thread uses, not those of the process.
         """
         self._run_settings = settings
-        settings = settings_of_gateway(settings, instance)
-        self._settings = settings
-        engine_number = 1 if self._run_settings.is_market else instance
-        self._terms = Terms.of_settings(run, self._run_settings, instance=instance, engine=engine_number)
+        self._settings = settings_of_gateway(settings, instance)
+        engine_number = 1 if settings.is_market else instance
+        self._terms = Terms.of_settings(run, settings, instance=instance, engine=engine_number)
         self._engine = engine
         self._reporter = reporter
         self._outbox = Outbox(reporter)
         self._reporting = Reporting(self._outbox, self._terms, Source.GATEWAY, reports_thread_usage)
         order_stream, answer_stream = streams
-        self._pacer = Pacer.of(settings)
+        self._pacer = Pacer.of(self._settings)
         self._completion = self.completion_class(
-            self._pacer.scheduled, settings.sampling_interval, packing=settings.packing
+            self._pacer.scheduled, self._settings.sampling_interval, packing=self._settings.packing
         )
-        self._offering = self.offering_class(settings, engine, self._completion, self._pacer, order_stream)
+        self._offering = self.offering_class(self._settings, engine, self._completion, self._pacer, order_stream)
         self._intake = self.intake_class(engine, self._completion, answer_stream)
-        self._turns = self.turns_class(engine, self._offering, self._intake, self._completion, settings.spin_ns)
+        self._turns = self.turns_class(engine, self._offering, self._intake, self._completion, self._settings.spin_ns)
         self._meters = self.meters_class(self._reporting, self._completion, self._pacer)
         self._intake.on_sampled = self._meters.note_answered
-        self._timeout_ns = int(settings.timeout_s * 1e9)
+        self._timeout_ns = int(self._settings.timeout_s * 1e9)
         self._stopped: str | None = None
         """Why the run ends early."""
         self._stop_asked = False
@@ -100,8 +99,10 @@ class Gateway:
         """When to check next whether any order was sent since the last check."""
         self._sent_before = 0
         """Orders that were sent by the last check."""
-        self._late_backlog: list[int] = []
-        """The first and the latest number of unanswered orders in the last quarter of the run."""
+        self._first_late_backlog: int | None = None
+        """The number of unanswered orders as the last quarter of the run began; None before."""
+        self._latest_backlog = 0
+        """The latest number of unanswered orders in the last quarter of the run."""
         self._sockets_before: list[dict[str, Any]] = []
         self._wall_minus_monotonic_ns = 0
         self.on_second: Callable[[int, int], None] = lambda sent, answered: None
@@ -235,18 +236,18 @@ class Gateway:
         return False
 
     def _is_engine_silent(self) -> bool:
-        """Look a last time. Returns True if no frame has come."""
+        """Look for frames a last time. Returns True if none has come."""
         return is_silent(self._engine, self._intake.take)
 
     def _wait(self) -> None:
         """Sleep until there is something to do. Over a link that lends its calls, take compiled turns instead."""
-        awaits_sending_end = self._offering.done and not self._end_sent
-        unsent = self._offering.pending or awaits_sending_end
-        if not unsent and self._take_turns():
+        must_send_end = self._offering.done and not self._end_sent
+        must_send = self._offering.pending or must_send_end
+        if not must_send and self._take_turns():
             return
         until_ns = min(self._next_ns, self._offering.next_due_ns() - self._settings.spin_ns)
         if until_ns > time.monotonic_ns():
-            self._engine.wait(until_ns, writable=unsent)
+            self._engine.wait(until_ns, writable=must_send)
 
     @property
     def _next_ns(self) -> int:
@@ -301,9 +302,11 @@ class Gateway:
     def _note_backlog(self) -> None:
         """During the last quarter of the run, note the first and the latest number of unanswered orders."""
         is_last_quarter = 4 * self._offering.sent >= 3 * self._offering.limit
-        if is_last_quarter:
-            self._late_backlog.append(self._offering.sent - self._completion.answered)
-            del self._late_backlog[1:-1]
+        if not is_last_quarter:
+            return
+        self._latest_backlog = self._offering.sent - self._completion.answered
+        if self._first_late_backlog is None:
+            self._first_late_backlog = self._latest_backlog
 
     @property
     def _end(self) -> End:
@@ -333,8 +336,8 @@ class Gateway:
         orders = StreamCounts(messages=self._offering.sent, checksum=self._offering.stream.hex)
         answers = StreamCounts(messages=self._completion.received, checksum=self._intake.stream.hex)
         backlog_growth = 0
-        if self._late_backlog:
-            backlog_growth = self._late_backlog[-1] - self._late_backlog[0]
+        if self._first_late_backlog is not None:
+            backlog_growth = self._latest_backlog - self._first_late_backlog
         return GatewayResult(
             settings=self._run_settings.as_dict(),
             seed=self._settings.seed,

@@ -327,12 +327,13 @@ class Connection(ServerStream):
         end = int(self.numbers[END])
         front = self._front()
         if front != OTHER:
-            if front == INCOMPLETE and end - begin == len(self.incoming):
-                raise PeerGone(f"what came from {self._server.place} is no NATS protocol")
+            is_too_long = end - begin == len(self.incoming)
+            if front == INCOMPLETE and is_too_long:
+                raise self._speaks_otherwise()
             return None
         line, newline, _ = self.incoming[begin:end].tobytes().partition(b"\r\n")
         if not newline:
-            raise PeerGone(f"what came from {self._server.place} is no NATS protocol")
+            raise self._speaks_otherwise()
         operation, _, rest = line.partition(b" ")
         name = operation.decode("ascii", "replace").upper()
         after_line = begin + len(line) + 2
@@ -343,13 +344,20 @@ class Connection(ServerStream):
             self.numbers[BEGIN] = after_line
             return Control(name, [rest.decode("utf-8", "replace")] if rest else [])
         words = rest.decode("utf-8", "replace").split()
-        if len(words) < 3 or not words[-1].isdecimal() or int(words[-1]) > LONGEST_FRAME + LONGEST_LINE:
-            raise PeerGone(f"what came from {self._server.place} is no NATS protocol: {line[:80]!r}")
+        if len(words) < 3 or not words[-1].isdecimal():
+            raise self._speaks_otherwise(line)
         size = int(words[-1])
+        if size > LONGEST_FRAME + LONGEST_LINE:
+            raise self._speaks_otherwise(line)
         if after_line + size + 2 > end:
             return None
         self.numbers[BEGIN] = after_line + size + 2
         return Control(name, words, self.incoming[after_line : after_line + size].tobytes())
+
+    def _speaks_otherwise(self, line: bytes = b"") -> PeerGone:
+        """Return the error for bytes, or for a line, that the NATS protocol does not have."""
+        quoted_line = f": {line[:80]!r}" if line else ""
+        return PeerGone(f"what came from {self._server.place} is no NATS protocol{quoted_line}")
 
     def publish_to(self, subject: str) -> None:
         """Send the frames of `send_frames` to this subject from now on."""

@@ -161,12 +161,12 @@ class Watch:
         `look_s` is the time before the last look: an event that came while the launcher was stalled is not late.
         """
         late_groups = {group for group, until_s in self._deadlines_s.items() if look_s > until_s}
-        late = [key for key in self._selector.get_map().values() if self._lineup.group_of(key.data) in late_groups]
-        if not late:
+        late_keys = [key for key in self._selector.get_map().values() if self._lineup.group_of(key.data) in late_groups]
+        if not late_keys:
             return
         is_ending = self._has_started or self._failures
         failure = "did not end with the others" if is_ending else f"was not ready within {READY_S:g} s"
-        for key in late:
+        for key in late_keys:
             if component_of(key.data) not in self._results:
                 self._failures.append(f"the {key.data} {failure}")
             self._selector.unregister(key.fileobj)
@@ -194,7 +194,8 @@ class Watch:
         for key, _ in readable:
             name: str = key.data
             chunk = os.read(key.fd, 1 << 16)
-            *lines, self._incomplete_line[name] = (self._incomplete_line[name] + chunk).split(b"\n")
+            lines = (self._incomplete_line[name] + chunk).split(b"\n")
+            self._incomplete_line[name] = lines.pop()
             for line in lines:
                 self._handle_line(name, line)
             if not chunk:
@@ -228,9 +229,9 @@ class Watch:
                 self._relays[name] = pid
             case {"event": "took over"}:
                 self._takeovers += 1
-            case {"event": "refuses"}:
+            case {"event": "refuses"}:  # the engine's journal takes no more orders, so its gateway has to end
                 self._signal(named("gateway", instance_of(name)))
-            case {"event": "dropped", "gateway": number}:  # else its reporter would wait for it
+            case {"event": "dropped", "gateway": number}:  # the gateway has to end, or its reporter would wait for it
                 self._signal(named("gateway", number))
             case {"event": "not needed"}:
                 self._unneeded.add(name)
@@ -261,8 +262,8 @@ class Watch:
             self._deadlines_s.setdefault(self._lineup.group_of(component), until_s)
         if self._lineup.has_standbys and role_of(component) == "engine":
             self._signal(component)
-        for recorded in result.get("results", {}):  # a reporter's
-            if any(map(self._supervisor.has_restarted, processes_of(recorded))):
+        for recorded in result.get("results", {}):  # the components whose results a reporter has
+            if any(self._supervisor.has_restarted(process) for process in processes_of(recorded)):
                 self._signal(recorded)
         self._end_partner_of(component, result)
 
@@ -291,12 +292,18 @@ class Watch:
         role = role_of(name)
         if role in ("reporter", SUBSCRIBER) or self._may_end_alone(name):
             return
-        partners = [named("gateway" if role == "engine" else "engine", instance_of(name))]
+        has_ended_early = bool(result.get("stopped"))
+        has_seen_engines_end = bool(result.get("engine_said"))
+        if not has_ended_early or has_seen_engines_end:
+            return
         if self._lineup.is_market:
             partners = self._lineup.gateways
-        ended_early = bool(result.get("stopped")) and not result.get("engine_said")
+        elif role == "engine":
+            partners = [named("gateway", instance_of(name))]
+        else:
+            partners = [named("engine", instance_of(name))]
         for partner in partners:
-            if ended_early and partner not in self._results:
+            if partner not in self._results:
                 self._signal(partner)
 
     def _may_end_alone(self, component: str) -> bool:
@@ -354,16 +361,17 @@ class Watch:
         """Handle the end of a process's events. A process without a result is restarted if that is possible."""
         component = component_of(name)
         has_result = component in self._results or self._is_recorded(component)
-        if not has_result and self._failures and role_of(name) == "gateway" and not self._may_end_alone(name):
-            self._signal(named("engine", instance_of(name)))
         if has_result or name in self._unneeded:
             return
-        if self._failures and not (self._has_started and self._may_end_alone(name)):
-            return
-        code = self._processes.children[name].wait()
         if self._has_started and self._may_end_alone(name):
+            code = self._processes.children[name].wait()
             self._failures.append(f"the {name} {self._description_of_end(name, code)}")
             return
+        if self._failures:  # the run ends already, and an engine waits for its gateway
+            if role_of(name) == "gateway" and not self._may_end_alone(name):
+                self._signal(named("engine", instance_of(name)))
+            return
+        code = self._processes.children[name].wait()
         if self._may_go_on(name) and self._supervisor.restarted(name, code):
             self._incomplete_line[name] = b""
             self._listen_to(name)
@@ -425,6 +433,7 @@ class Watch:
             reporter = self._results.get(named("reporter", instance), {})
             received |= reporter.get("results", {})
             recorded |= _complete_results(reporter)
+        # The result of a reporter that lacks nothing counts before the component's own, and that before any other.
         results, unreadable = read_results({**received, **self._results, **recorded})
         outcome = outcome_of(self._lineup, results)
         failures = [*self._failures, *self._failures_of_subscribers.values(), *unreadable]
