@@ -110,12 +110,13 @@ class Launcher:
         cannot open its ends.
         """
         outcome = CellOutcome()
-        begin = {name for name, role in self._roles.items() if role.begins}
+        beginners = {name for name, role in self._roles.items() if role.begins}
         try:
             with said_if_long("the benchmark's roles to be ready"):
                 self._await_word(set(self._members))
             on_start()
-            for names in (self._members.keys() - begin, begin):
+            # Roles that begin, such as publishers, start once all others are at work.
+            for names in (self._members.keys() - beginners, beginners):
                 self._say("start", names)
                 self._await_word(names)
             self._await_results(on_count)
@@ -185,7 +186,7 @@ class Launcher:
             self._stop(waiting)
 
     def _stop(self, names: set[str]) -> None:
-        """Tell each of these roles to stop, and tell it once: 1,024 roles that are told again and again end slowly."""
+        """Tell the patient roles among these to stop, each once: 1,024 roles that are told repeatedly end slowly."""
         untold = names - self._told_to_stop - self._results.keys()
         patient = {name for name in untold if self._roles[name].is_patient}
         self._say("stop", patient)
@@ -265,8 +266,8 @@ def measure(benchmark: BenchmarkDefinition, cell: Cell, setup: Setup) -> Record:
                 broker_sockets.extend(setup.accepted(server))
         if setup.hosts:
             setup.hosts.clock_starts()
-        if machine:
-            machine[:] = [read(partial(_rss_bytes, servers))]  # drops the readings while links were opened
+        if readings:
+            readings[:] = [read(partial(_rss_bytes, servers))]  # drops the readings while links were opened
         noise.clock_starts()
 
     def on_end() -> None:
@@ -282,13 +283,14 @@ def measure(benchmark: BenchmarkDefinition, cell: Cell, setup: Setup) -> Record:
         if setup.hosts:
             roles = setup.hosts.placed(roles)
         benchmark.prepare(cell, roles)
+        reading: contextlib.AbstractContextManager[list[Reading] | None] = contextlib.nullcontext()
+        if benchmark.plots_over_time and has_proc() and setup.sees_all_roles:
+            reading = read_every_second(partial(_rss_bytes, servers))
         with (
             Launcher(roles, setup, runs_in_one_process(cell.transport), cell.settings["timeout_s"]) as launcher,
             progress_of(f"{benchmark.name}, {cell}", roles) as on_count,
             benchmark.around_roles(cell, roles, servers[0] if servers else None),
-            read_every_second(partial(_rss_bytes, servers))
-            if benchmark.plots_over_time and has_proc() and setup.sees_all_roles
-            else contextlib.nullcontext() as machine,
+            reading as readings,
         ):
             outcome = launcher.play(on_start, on_end, on_count)
     broker_usage = _usage_between(usage_at_start, usage_at_end)
@@ -298,14 +300,14 @@ def measure(benchmark: BenchmarkDefinition, cell: Cell, setup: Setup) -> Record:
         usage_of_ours = setup.hosts.on_this_machine(roles, usage_of_ours)
     if broker_usage:
         usage_of_ours["broker"] = broker_usage
-    further = {"hosts": hosts} if hosts else {}
-    return {
-        **further,
-        **_judged(benchmark, cell, outcome, broker_sockets, machine),
-        "roles": {name: _as_record(result) for name, result in outcome.results.items()},
-        "broker": broker_usage,
-        "noise": noise.noise.as_record(usage_of_ours) if noise.noise else None,
-    }
+    record: Record = {}
+    if hosts:
+        record["hosts"] = hosts
+    record |= _judged(benchmark, cell, outcome, broker_sockets, readings)
+    record["roles"] = {name: _as_record(result) for name, result in outcome.results.items()}
+    record["broker"] = broker_usage
+    record["noise"] = noise.noise.as_record(usage_of_ours) if noise.noise else None
+    return record
 
 
 def _usage_between(starts: Sequence[ServerUsage], ends: Sequence[ServerUsage]) -> dict[str, Any] | None:
@@ -342,28 +344,29 @@ def _judged(
     cell: Cell,
     outcome: CellOutcome,
     broker_sockets: list[dict[str, Any]],
-    machine: list[Reading] | None,
+    readings: list[Reading] | None,
 ) -> Record:
     """The part of a repeat's record that says whether its answer is right, and its figures."""
-    series = {"series": seconds_of(machine)} if machine else {}
+    series = {"series": seconds_of(readings)} if readings else {}
     if outcome.lost:
         return {"status": LOST_ROLE, "reasons": [outcome.lost], "figures": {}, **series}
-    sockets = {**{name: result.sockets for name, result in outcome.results.items()}, "broker": broker_sockets}
+    sockets = {name: result.sockets for name, result in outcome.results.items()}
+    sockets["broker"] = broker_sockets
     reasons = [*benchmark.judge(cell, outcome.results), *sockets_differ(sockets)]
-    figures = {} if reasons else benchmark.figures(cell, outcome.results)
-    figures |= figures_of(machine) if machine and figures else {}
-    strain = {"strain": benchmark.scale.strain(cell, outcome.results)} if benchmark.scale else {}
-    saturated = [] if reasons else benchmark.saturation_reasons(cell, outcome.results)
-    steps = [] if reasons else benchmark.step_figures(cell, outcome.results)
-    return {
-        "status": INVALID if reasons else COMPLETE,
-        "reasons": reasons,
-        "saturated": saturated,
-        "figures": figures,
-        **({"steps": steps} if steps else {}),
-        **strain,
-        **series,
-    }
+    if reasons:
+        record: Record = {"status": INVALID, "reasons": reasons, "saturated": [], "figures": {}}
+    else:
+        record = {"status": COMPLETE, "reasons": []}
+        record["saturated"] = benchmark.saturation_reasons(cell, outcome.results)
+        record["figures"] = benchmark.figures(cell, outcome.results)
+        if readings and record["figures"]:
+            record["figures"] |= figures_of(readings)
+        steps = benchmark.step_figures(cell, outcome.results)
+        if steps:
+            record["steps"] = steps
+    if benchmark.scale:
+        record["strain"] = benchmark.scale.strain(cell, outcome.results)
+    return {**record, **series}
 
 
 def is_timed(benchmark: BenchmarkDefinition, figures: Figures) -> bool:
@@ -389,12 +392,14 @@ def _summed_links(links: Sequence[Record]) -> list[Record]:
     summed: dict[str, Record] = {}
     for link in links:
         shared = {name: value for name, value in link.items() if name not in FIELDS_OF_ONE_SOCKET}
-        key = repr({name: value is None if name in COUNTERS else value for name, value in shared.items()})
+        counted = {name: value for name, value in shared.items() if name in COUNTERS and value is not None}
+        uncounted = {name: value for name, value in shared.items() if name not in counted}
+        key = repr((uncounted, list(counted)))
         if key not in summed:
             summed[key] = link
             continue
         previous = summed[key]
-        sums = {name: previous[name] + value for name, value in link.items() if name in COUNTERS and value is not None}
+        sums = {name: previous[name] + value for name, value in counted.items()}
         summed[key] = {**shared, **sums, "many": previous.get("many", 1) + 1}
     return list(summed.values())
 

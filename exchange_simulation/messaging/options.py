@@ -35,7 +35,7 @@ OPTIONS_OF_OUTPUT = {"results", "name", "as_json"}
 
 
 def sizes_of(text: str) -> tuple[int, ...]:
-    """Parse `256`, `8,64,1KiB`, or the doubling range `1B..1MiB`; returns bytes, ascending. BadParameter."""
+    """Parse `256`, `8,64,1KiB`, or the doubling range `1B..1MiB`; returns bytes, ascending. BadParameter otherwise."""
     low, dots, high = text.partition("..")
     if dots:
         return _doubling(size_of(low), size_of(high), text)
@@ -43,18 +43,23 @@ def sizes_of(text: str) -> tuple[int, ...]:
 
 
 def _doubling(low: int, high: int, text: str) -> tuple[int, ...]:
-    """Sizes from low to high, each twice the size before it. BadParameter."""
+    """Return the sizes from low to high, each twice the size before it. BadParameter if the range has no such sizes."""
     if low > high:
         raise click.BadParameter(f"{text!r} goes down: give the smaller size first")
     for end in (low, high):
         is_power_of_two = end & (end - 1) == 0
         if not is_power_of_two:
             raise click.BadParameter(f"{text!r}: a range doubles, so its ends are powers of two, and {end} is none")
-    return tuple(low << step for step in range((high // low).bit_length()))
+    sizes = []
+    size = low
+    while size <= high:
+        sizes.append(size)
+        size *= 2
+    return tuple(sizes)
 
 
 def size_of(text: str) -> int:
-    """Parse `64`, `1KiB` or the like; returns bytes. BadParameter."""
+    """Parse `64`, `1KiB` or the like; returns bytes. BadParameter if it is no size, or too large a size."""
     try:
         size = bytes_of(text)
     except InvalidOperation as error:
@@ -65,22 +70,23 @@ def size_of(text: str) -> int:
 
 
 def numbers_of(text: str, noun: str, low: int, high: int) -> tuple[int, ...]:
-    """Parse whole numbers, from small to large: a list, as 1,2,4,8, or a range, as 1..8. BadParameter."""
+    """Parse whole numbers, from small to large: a list, as 1,2,4,8, or a range, as 1..8. BadParameter otherwise."""
     first, dots, last = text.partition("..")
     words = [first, last] if dots else text.split(",")
     try:
         values = [whole_number_of(word.strip()) for word in words]
     except InvalidOperation as error:
         raise click.BadParameter(f"{text!r} is no list of {noun}: give whole numbers, as 1,2,4,8, or 1..8") from error
-    if dots and values[0] > values[1]:
-        raise click.BadParameter(f"{text!r} goes down: give the smaller number first")
-    if not dots:
-        _in_order(text, "number", values)
-    if not low <= values[0] <= values[-1] <= high:
-        raise click.BadParameter(f"{text!r}: {noun} are {low:,} to {high:,}")
+    numbers: Sequence[int]
     if dots:
-        return tuple(range(values[0], values[1] + 1))
-    return tuple(values)
+        if values[0] > values[1]:
+            raise click.BadParameter(f"{text!r} goes down: give the smaller number first")
+        numbers = range(values[0], values[1] + 1)
+    else:
+        numbers = _in_order(text, "number", values)
+    if numbers[0] < low or numbers[-1] > high:
+        raise click.BadParameter(f"{text!r}: {noun} are {low:,} to {high:,}")
+    return tuple(numbers)
 
 
 def _in_order(text: str, noun: str, numbers: list[int]) -> tuple[int, ...]:
@@ -143,7 +149,7 @@ def numbers_option(
 
 
 def rates_of(text: str) -> tuple[float | str | None, ...]:
-    """Parse rates, messages a second, each once; None, written max, is as fast as it goes. BadParameter.
+    """Parse rates, messages a second, each once; None, written max, is as fast as it goes. BadParameter otherwise.
 
     A load over time, as 1000@10s,8000@10s, is one value: the text as `LoadShape.parse` reads it.
     """
@@ -153,11 +159,12 @@ def rates_of(text: str) -> tuple[float | str | None, ...]:
         for segment in shape.segments:
             _check_rates(segment.first, segment.last)
         return (shape.typed,)
-    rates = tuple(Rate("messages", LEAST_RATE_PER_S).convert(part.strip(), None, None) for part in text.split(","))
+    rate_type = Rate("messages", LEAST_RATE_PER_S)
+    rates = [rate_type.convert(word.strip(), None, None) for word in text.split(",")]
     if len(set(rates)) < len(rates):
         raise click.BadParameter(f"{text!r} names a rate twice")
     _check_rates(*(rate for rate in rates if rate is not None))
-    return rates
+    return tuple(rates)
 
 
 def _check_rates(*rates: float) -> None:
@@ -289,7 +296,8 @@ def settings_from_words(benchmark: BenchmarkDefinition, words: Sequence[str]) ->
     command = click.Command(benchmark.name, params=parameters(benchmark))
     with command.make_context(benchmark.name, [*words]) as context:
         values = {name: value for name, value in context.params.items() if name not in OPTIONS_OF_OUTPUT}
-        return settings_of(benchmark, values), set(filter(was_typed, values))
+        typed_names = {name for name in values if was_typed(name)}
+        return settings_of(benchmark, values), typed_names
 
 
 def suite_settings_from_words(words: Sequence[str]) -> Settings:
@@ -305,7 +313,9 @@ def settings_again(record: Mapping[str, Any], benchmark: BenchmarkDefinition | N
     Lists become tuples, and options that the user left open have their defaults. A setting that all transports ignored
     is left out, since such a setting is refused now.
     """
-    given = {name: tuple(value) if isinstance(value, list) else value for name, value in record["settings"].items()}
+    given: dict[str, Any] = {}
+    for name, value in record["settings"].items():
+        given[name] = tuple(value) if isinstance(value, list) else value
     transports = given.get("transport") or ()
     if isinstance(transports, str):
         transports = (transports,)

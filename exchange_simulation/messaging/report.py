@@ -57,15 +57,17 @@ def show(record: Mapping[str, Any], whole: bool = True) -> None:
     Unless `whole`, long tables and the benchmarks of a suite are left out: the page and `exchange report` have them.
     """
     record = judged(dict(record))
-    shown_parts = record.get("parts", []) if whole else []
-    shown_below = {f"{part['benchmark']}: {reason}" for part in shown_parts for reason in part["reasons"]}
-    _show_reasons(record["status"], [reason for reason in record["reasons"] if reason not in shown_below])
+    benchmarks_below = record.get("parts", []) if whole else []
+    reasons_below: set[str] = set()
+    for benchmark in benchmarks_below:
+        reasons_below |= {f"{benchmark['benchmark']}: {reason}" for reason in benchmark["reasons"]}
+    _show_reasons(record["status"], [reason for reason in record["reasons"] if reason not in reasons_below])
     comparison = comparison_of(record)
     if "parts" in record:
         _show_summary(record)
-        for part in shown_parts:
-            _show_benchmark(part, True, part["reasons"])
-            _show_verdicts(_of_benchmark(comparison, part["benchmark"]))
+        for benchmark in benchmarks_below:
+            _show_benchmark(benchmark, with_tables=True, reasons=benchmark["reasons"])
+            _show_verdicts(_of_benchmark(comparison, benchmark["benchmark"]))
         return
     console = terminal()
     console.print(f"[bold]{_headline(record)}[/bold]", highlight=False)
@@ -107,7 +109,7 @@ def _of_benchmark(comparison: Record, benchmark: str) -> Record:
 
 
 def is_long(record: Mapping[str, Any]) -> bool:
-    """The record has more rows than fit a terminal."""
+    """True if the record has more rows than fit a terminal."""
     return "parts" in record or len(record["rows"]) > MOST_ROWS
 
 
@@ -120,7 +122,7 @@ def _headline(record: Mapping[str, Any]) -> str:
     """
     comparison = comparison_of(record, by_kind="parts" in record)
     if len(comparison["verdicts"]) == 1:
-        (verdict,) = comparison["verdicts"]
+        verdict = comparison["verdicts"][0]
         return f"{verdict['sentence']} ({comparison['metrics'][verdict['metric']]['title']})"
     if comparison["verdicts"]:
         return headline(comparison)
@@ -137,7 +139,7 @@ def _headline(record: Mapping[str, Any]) -> str:
 def _doubt(record: Mapping[str, Any]) -> str:
     """The beginning of the headline of a noisy record that compares nothing; empty if the record is not noisy."""
     is_doubtful = bool(record.get("redo_noisy")) and noise_of(record).is_noisy
-    return "too noisy to say, beside other work it was: " if is_doubtful else ""
+    return "too noisy to say; measured beside other work: " if is_doubtful else ""
 
 
 def _other_answers(record: Mapping[str, Any], comparison: Record) -> list[str]:
@@ -303,10 +305,13 @@ def _disk(record: Mapping[str, Any]) -> list[str]:
     return [disk_in_words(record["disk"])] if record.get("disk") else []
 
 
-def _network_in_words(network: Mapping[str, Any]) -> list[str]:
-    trips = "; ".join(f"{roles} {number_text(each['median'])} us" for roles, each in network["round_trip_us"].items())
-    flags = [f"not the network that was asked for: {'; '.join(network['flags'])}"] if network["flags"] else []
-    return [f"network {network['profile']}, by {network['mechanism']}; round trips: {trips}", *flags]
+def _network_in_words(network: Mapping[str, Any]) -> Iterator[str]:
+    trips = []
+    for roles, round_trip in network["round_trip_us"].items():
+        trips.append(f"{roles} {number_text(round_trip['median'])} us")
+    yield f"network {network['profile']}, by {network['mechanism']}; round trips: {'; '.join(trips)}"
+    if network["flags"]:
+        yield f"not the network that was asked for: {'; '.join(network['flags'])}"
 
 
 def _saturated(rows: Rows) -> Iterator[str]:
@@ -361,9 +366,10 @@ def _in_words(column: Column, estimate: Mapping[str, Any] | None) -> str:
 
 def short(value: float) -> str:
     """Three digits of a large number: 50.4 k, 3.07 M."""
-    for least, factor, letter in ((999_500, 1e6, "M"), (9_995, 1e3, "k")):
-        if value >= least:
-            return f"{value / factor:.3g} {letter}"
+    if value >= 999_500:  # 1 M, once it is rounded to three digits
+        return f"{value / 1e6:.3g} M"
+    if value >= 9_995:  # 10 k, once it is rounded to three digits
+        return f"{value / 1e3:.3g} k"
     return number_text(value)
 
 
@@ -386,7 +392,9 @@ def reasons_in_words(reasons: Sequence[str]) -> list[str]:
 
 def _titles(rows: Rows) -> list[str]:
     """Titles of the columns that hold the points: size, pairs, ..."""
-    return [name.removesuffix("_bytes").replace("_per_s", "/s") for name in rows[0]["point"]] if rows else []
+    if not rows:
+        return []
+    return [name.removesuffix("_bytes").replace("_per_s", "/s") for name in rows[0]["point"]]
 
 
 def _common_values(rows: Rows) -> dict[str, Any]:
@@ -454,25 +462,26 @@ def _columns_with_values(rows: Rows, columns: Sequence[Column]) -> list[Column]:
 
 def _usage_columns(rows: Rows) -> dict[str, list[Column]]:
     """Columns of the broker and of each kind of role, by the title of their table in USAGE."""
-    names = dict.fromkeys(name for row in rows for name in row["figures"])
-    return {
-        title: [Column(name, name.removesuffix(ending)) for name in names if name.endswith(ending)]
-        for title, ending in USAGE.items()
-        if any(name.endswith(ending) for name in names)
-    }
+    names = unique(name for row in rows for name in row["figures"])
+    columns_by_title: dict[str, list[Column]] = {}
+    for title, ending in USAGE.items():
+        columns = [Column(name, name.removesuffix(ending)) for name in names if name.endswith(ending)]
+        if columns:
+            columns_by_title[title] = columns
+    return columns_by_title
 
 
 def page_html(record: Mapping[str, Any]) -> str:
     """The page of a record; equal records give equal pages."""
     from exchange_simulation.reports.drawing.templates import templates
 
-    of_pages = templates(
+    environment = templates(
         Path(__file__).parent, in_words=reasons_in_words, short=short, interval=_short_interval, number=number_text
     )
     record = judged(dict(record))
     comparison = comparison_of(record)
     parts = [_part(part, comparison) for part in record.get("parts", [record])]
-    return of_pages.get_template(PAGE).render(
+    return environment.get_template(PAGE).render(
         parts=parts,
         record=record,
         headline=_headline(record),
@@ -560,8 +569,10 @@ def published_beside_ours(
     """
     benchmark = benchmark_of(record["benchmark"])
     rows = [*record["rows"], *benchmark.derived_rows(record["rows"])]
+    if published is None:
+        published = benchmark.published
     beside_ours = []
-    for value in benchmark.published if published is None else published:
+    for value in published:
         if value.fits is not None and not value.fits(record["settings"]):
             continue
         ours = value.planned or our_range(value, rows)
@@ -609,12 +620,12 @@ def _ratios_in_words(figure: str, ways: tuple[str, str], rows: Rows) -> list[str
     """
     sentences: list[str] = []
     by_place = grouped(rows, lambda row: " ".join([row["transport"], row["point"].get(NETWORK) or ""]))
+    first, second = ways
     for place, rows_of_place in by_place.items():
         medians = {row["point"].get("match"): row["figures"][figure]["median"] for row in rows_of_place}
-        first, second = ways
         if first in medians and medians.get(second):
-            where = f"{place.strip()} " if len(by_place) > 1 else ""
-            sentences.append(f"{where}{number_text(medians[first] / medians[second])} times")
+            subject = f"{place.strip()} " if len(by_place) > 1 else ""
+            sentences.append(f"{subject}{number_text(medians[first] / medians[second])} times")
     return sentences
 
 

@@ -90,9 +90,8 @@ def measured_suite(settings: Settings, results: str, name: str | None) -> Measur
     jobs = list(jobs_of_suite(settings))
     if not jobs:
         raise UserError(f"no benchmark can be measured over {', '.join(settings['transport'])}")
-    check_settings_fit_a_transport(
-        settings, unique(transport for job in jobs for transport in job.settings["transport"])
-    )
+    transports = unique(transport for job in jobs for transport in job.settings["transport"])
+    check_settings_fit_a_transport(settings, transports)
     folder = ResultsFolder(Path(results), name or dated_name(SUITE))
     return _measured(partial(measure_suite, jobs, settings), folder)
 
@@ -107,12 +106,15 @@ def run_again(folder: Path, record: Record, output: BenchmarkOutput) -> int:
     return run_benchmark(benchmark, settings, output)
 
 
-def _measured(measure_all: Callable[[str, Brokers, OnMeasured], Record], folder: ResultsFolder) -> MeasuredBenchmark:
+def _measured(
+    measure_all: Callable[[str, Brokers, OnMeasured], Record], results_folder: ResultsFolder
+) -> MeasuredBenchmark:
     """Measure; write the record as it grows, then the page. UserError or ClickException if nothing was measured."""
+    folder = results_folder.folder
     with interruption_noted():
         try:
             with Brokers() as brokers, brokers.ends_named():
-                record = measure_all(folder.folder.name, brokers, folder.write_now_and_then)
+                record = measure_all(folder.name, brokers, results_folder.write_now_and_then)
         except KeyboardInterrupt:
             raise click.ClickException(INTERRUPTED) from None
         except click.ClickException:
@@ -122,13 +124,13 @@ def _measured(measure_all: Callable[[str, Brokers, OnMeasured], Record], folder:
                 raise click.ClickException(sentence(error)) from error
             raise UserError(sentence(error)) from error
         record = with_verdicts(record)
-        folder.write(record)
+        results_folder.write(record)
         if lacks_intervals(record):
             with left_out("intervals of medians"):
                 importlib.import_module("scipy")
         with left_out("page"):
-            write_page(folder.folder, record)
-        return MeasuredBenchmark(folder.folder, record)
+            write_page(folder, record)
+        return MeasuredBenchmark(folder, record)
 
 
 def _show(measured: MeasuredBenchmark, output: BenchmarkOutput) -> int:

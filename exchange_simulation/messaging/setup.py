@@ -75,38 +75,45 @@ class BenchmarkPlan:
 
 
 def plan_of(benchmark: BenchmarkDefinition, settings: Settings) -> BenchmarkPlan:
-    """A cell for each point over each transport; unsupported cells are left out.
+    """Return a cell for each point over each transport; unsupported cells are left out.
 
-    A transport without the network, or without Nagle's algorithm, is left out if another transport has them. UserError
-    if nothing can be measured over one of the other transports, or over any.
+    A transport that does not fit the settings' network, Nagle's algorithm, hosts or brokers is left out if another
+    transport fits them. UserError if no cell over a fitting transport can be measured, or no cell at all.
     """
     points = in_each_network(benchmark.points(settings), settings)
     left_out: list[str] = []
     cells: list[Cell] = []
     for transport in settings["transport"]:
-        cells_over_transport: list[Cell] = []
-        reasons: list[str] = []
-        fits = False
-        for point in points:
-            cell = Cell(transport, point, settings)
-            why_unfit = _why_unfit(cell)
-            fits = fits or not why_unfit
-            reason = why_unfit or benchmark.why_unsupported(cell) or _why_too_much(cell)
-            if reason:
-                reasons.append(f"{transport}: {reason}")
-            else:
-                cells_over_transport.append(cell)
-        reasons = unique(reasons)
-        if fits and not cells_over_transport:
-            raise UserError("; ".join(reasons))
-        left_out += reasons
-        cells += cells_over_transport
+        cells_over_transport = [Cell(transport, point, settings) for point in points]
+        plan = _plan_over_transport(benchmark, cells_over_transport)
+        cells += plan.cells
+        left_out += plan.left_out
     if not cells:
         raise UserError("; ".join(left_out))
     _check_options_with_hosts(settings)
     _check_cpus(settings.get("cpus") or {})
     cells.sort(key=lambda cell: points.index(cell.point))  # a point over each transport, then the next point
     return BenchmarkPlan(cells, left_out)
+
+
+def _plan_over_transport(benchmark: BenchmarkDefinition, cells: Sequence[Cell]) -> BenchmarkPlan:
+    """Return the cells over one transport that can be measured. UserError if the transport fits, and none can be."""
+    measured: list[Cell] = []
+    reasons: list[str] = []
+    fits = False
+    for cell in cells:
+        reason = _why_unfit(cell)
+        if reason is None:
+            fits = True
+            reason = benchmark.why_unsupported(cell) or _why_too_much(cell)
+        if reason:
+            reasons.append(f"{cell.transport}: {reason}")
+        else:
+            measured.append(cell)
+    left_out = unique(reasons)
+    if fits and not measured:
+        raise UserError("; ".join(left_out))
+    return BenchmarkPlan(measured, left_out)
 
 
 def _check_cpus(cpus: Mapping[str, int]) -> None:
@@ -165,13 +172,11 @@ def _check_options_with_hosts(settings: Settings) -> None:
     hosts = settings.get("hosts")
     if not hosts:
         return
-    reasons = {
-        "--network": tuple(networks_of(settings)) != (LOCAL,) and "it makes hosts of its own",
-        "--cpus": settings.get("cpus") and "it places roles on processors of this host",
-    }
-    for option, reason in reasons.items():
-        if reason:
-            raise UserError(f"--hosts is {hosts}; it does not go together with {option}: {reason}")
+    refusal = f"--hosts is {hosts}; it does not go together with"
+    if tuple(networks_of(settings)) != (LOCAL,):
+        raise UserError(f"{refusal} --network: it makes hosts of its own")
+    if settings.get("cpus"):
+        raise UserError(f"{refusal} --cpus: it places roles on processors of this host")
 
 
 def _why_no_broker(cell: Cell) -> str | None:
@@ -253,13 +258,13 @@ def _check_rate(cell: Cell) -> None:
 def _links_that_note_ports(transport: str, ports: list[str]) -> Links:
     """Links that reserve no ports and are never opened; `ports` gets the host of each port that they would need."""
 
-    def find(kind: str, _path: Path, host: str) -> str:
+    def find_place(kind: str, _path: Path, host: str) -> str:
         if kind == "port":
             ports.append(host)
         return "127.0.0.1:0"
 
     url = transport if "://" in transport else f"{scheme_of(transport)}://imagined"
-    return Links(url, "imagined", Path(), find)
+    return Links(url, "imagined", Path(), find_place)
 
 
 class Setup:
@@ -279,7 +284,7 @@ class Setup:
     ) -> None:
         for transport, patterns_of_transport in patterns.items():
             _check_transport(transport)
-            _settled(transport, settings, patterns_of_transport)
+            _run_settings_of(transport, settings, patterns_of_transport)
         self._settings = settings
         self._nagle = tuple(settings.get("nagle") or ())
         self._patterns = patterns
@@ -297,7 +302,9 @@ class Setup:
             self._processes = stack.enter_context(ProcessGroup())
             self.network = self._network_up(stack)
             self.hosts = self._hosts_up(stack)
-            brokers = stack.enter_context(Brokers(self._processes, self.network)) if self.network else self._brokers
+            brokers = self._brokers
+            if self.network is not None:
+                brokers = stack.enter_context(Brokers(self._processes, self.network))
             for transport in self._patterns:
                 if has_broker(transport):
                     self._brokers_by_transport[transport] = self._brokers_of(transport, brokers, stack)
@@ -340,7 +347,7 @@ class Setup:
     def _disk(self) -> dict[str, Any] | None:
         """Measure the disk of the first private broker whose messages survive its end; None if there is none."""
         for transport, brokers in self._brokers_by_transport.items():
-            guarantee = guarantee_of(transport, _settled(transport, self._settings).as_dict())
+            guarantee = guarantee_of(transport, _run_settings_of(transport, self._settings).as_dict())
             if guarantee is not None and guarantee.keeps_messages and brokers[0].folder is not None:
                 return disk_facts(brokers[0].folder)
         return None
@@ -370,10 +377,10 @@ class Setup:
     def _brokers_of(self, transport: str, brokers: Brokers, stack: contextlib.ExitStack) -> list[RunningBroker]:
         """The brokers of a transport, as many as its cells have at most; private ones are started."""
         most = max(brokers_of(self._settings)) if "://" not in transport else 1
-        settled = _settled(transport, self._settings)
+        run_settings = _run_settings_of(transport, self._settings)
         if self.hosts:
-            return [self.hosts.broker_of(settled, number, stack) for number in range(1, most + 1)]
-        return [broker_of_run(settled, brokers, number) for number in range(1, most + 1)]
+            return [self.hosts.broker_of(run_settings, number, stack) for number in range(1, most + 1)]
+        return [broker_of_run(run_settings, brokers, number) for number in range(1, most + 1)]
 
     def servers(self, cell: Cell) -> list[BrokerServer]:
         """The servers of the cell's brokers that run on this host."""
@@ -399,43 +406,41 @@ class Setup:
             if hosts:
                 stack.callback(hosts.release_ports)
 
-            def find(kind: str, path: Path, host: str) -> str:
+            def find_place(kind: str, path: Path, host: str) -> str:
                 if hosts:
                     return hosts.free_place(host, stack)
                 return free_place(kind, path, stack, network, host)
 
-            links = Links(transport, token, self._processes.folder, find, self._nagle, shared)
+            links = Links(transport, token, self._processes.folder, find_place, self._nagle, shared)
             yield links.at_broker(0)
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
 
-def _settled(transport: str, settings: Settings, patterns: Sequence[Pattern] = ()) -> RunSettings:
+def _run_settings_of(transport: str, settings: Settings, patterns: Sequence[Pattern] = ()) -> RunSettings:
     """The settings of a run with these options. UserError for a mistake in the transport's options or patterns.
 
     A transport's URL may have an option of a run, as in amqp?delivery=durable, so that one benchmark compares several.
     """
-    transport_settings: dict[str, Any] = {name: settings.get(name) for name in TRANSPORT_SETTINGS}
-    plain_transport, in_url = split_run_settings(transport)
-    for name in in_url:
-        option = f"--{name.replace('_', '-')}"
+    plain_transport, settings_in_url = split_run_settings(transport)
+    for name in settings_in_url:
+        option = name.replace("_", "-")
         if name not in settings:
-            raise UserError(f"{transport}: links of this benchmark have several guarantees: leave {option[2:]} out")
+            raise UserError(f"{transport}: links of this benchmark have several guarantees: leave {option} out")
         if settings[name] is not None:
-            raise UserError(f"{transport}: {option} {settings[name]} is given, too: say it once")
+            raise UserError(f"{transport}: --{option} {settings[name]} is given, too: say it once")
     nagle = tuple(role for role in settings.get("nagle") or () if role == "broker")
     cpus: dict[str, int] = {}
+    transport_settings: dict[str, Any] = {}
     if has_broker(transport):
         cpus = {host: cpu for host, cpu in (settings.get("cpus") or {}).items() if host == "broker"}
-    if not has_broker(transport):
-        transport_settings = {}
-    elif "delivery" not in settings:  # the benchmark's links have several guarantees
-        transport_settings["delivery"] = "durable"
-    return with_transport_defaults(
-        RunSettings(transport=plain_transport, orders=1, nagle=nagle, cpus=cpus, **{**transport_settings, **in_url}),
-        patterns,
-    )
+        transport_settings = {name: settings.get(name) for name in TRANSPORT_SETTINGS}
+        if "delivery" not in settings:  # the benchmark's links have several guarantees
+            transport_settings["delivery"] = "durable"
+    transport_settings |= settings_in_url
+    run_settings = RunSettings(transport=plain_transport, orders=1, nagle=nagle, cpus=cpus, **transport_settings)
+    return with_transport_defaults(run_settings, patterns)
 
 
 def _check_transport(transport: str) -> None:

@@ -69,27 +69,27 @@ def make_record(spool: Spool, conditions: Conditions, outcome: RunOutcome) -> di
         outcome = replace(outcome, timed=timed_orders_by_pair(spool))
     warm_up_s = settings.get("warm_up_s")
     offered_orders_per_s = _offered_orders_per_s(settings)
-    by_pair = completion_by_pair(spool, warm_up_s or 0.0)
-    times = {number: by_pair.get(number, {}) for number in outcome.lineup.gateway_numbers}
+    recorded_times = completion_by_pair(spool, warm_up_s or 0.0)
+    times_by_gateway = {number: recorded_times.get(number, {}) for number in outcome.lineup.gateway_numbers}
     lag_p99_us = {}
-    for pair, buckets in times.items():
-        if "lag" in buckets:
-            lag_p99_us[pair] = buckets["lag"].percentile_ns(99.0) / 1e3
+    for number, times in times_by_gateway.items():
+        if "lag" in times:
+            lag_p99_us[number] = times["lag"].percentile_ns(99.0) / 1e3
     status, reasons = judge(outcome, offered_orders_per_s, lag_p99_us)
     record: dict[str, Any] = {"schema": SCHEMA, "name": conditions.name, "status": status, "reasons": reasons}
     recovered = recovery_facts(outcome)
     if recovered:
         record["recovered"] = recovered
     record["settings"] = {**settings, "url": conditions.url}
-    record_times = merged_by_clock(times.values())
-    record |= _measured(outcome, offered_orders_per_s, record_times)
+    times_of_run = merged_by_clock(times_by_gateway.values())
+    record |= _measured(outcome, offered_orders_per_s, times_of_run)
     record |= sampled_field(spool)
     record["pairs"] = []
     for pair in outcome.lineup.pairs:
-        times_of_pair = record_times if outcome.lineup.is_market else times[pair]
+        times_of_pair = times_of_run if outcome.lineup.is_market else times_by_gateway[pair]
         record["pairs"].append(_pair(outcome, pair, offered_orders_per_s, times_of_pair, lag_p99_us))
     if outcome.lineup.is_market:
-        record["gateways"] = gateways_of(outcome, times, offered_orders_per_s, lag_p99_us)
+        record["gateways"] = gateways_of(outcome, times_by_gateway, offered_orders_per_s, lag_p99_us)
     record |= engines_field(outcome)
     record |= _backlog_field(spool, settings, record["duration_s"])
     left_out = "the warm-up's seconds, and the last order of each pair"

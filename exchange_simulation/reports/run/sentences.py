@@ -180,7 +180,7 @@ def circumstances(run: Record) -> list[str]:
         _sizes(run),
         caution_of(_scheme(settings)),
         _noise(run),
-        *(f"{sentence[0].upper()}{sentence[1:]}." for sentence in host_sentences(run)),
+        *(_as_sentence(words) for words in host_sentences(run)),
     ]
     return [sentence for sentence in sentences if sentence]
 
@@ -219,7 +219,12 @@ def _sizes(run: Record) -> str:
 def _noise(run: Record) -> str:
     """Return a sentence on what others took of the processors meanwhile; empty if that was little."""
     words = noise_words(run)
-    return f"{words[0].upper()}{words[1:]} meanwhile." if words else ""
+    return _as_sentence(f"{words} meanwhile") if words else ""
+
+
+def _as_sentence(words: str) -> str:
+    """Return the words with a capital letter and a full stop."""
+    return f"{words[0].upper()}{words[1:]}."
 
 
 def clocks(run: Record) -> list[tuple[str, Record]]:
@@ -242,7 +247,7 @@ def answers_per_order(run: Record) -> float | None:
 
 
 def both_ends(run: Record) -> list[str]:
-    """Return the names of messages that are counted at both ends, such as orders; orders and answers are always there.
+    """Return the names of messages that are counted at both ends: orders, answers, and others that the counts have.
 
     For example, orders are counted as orders_sent and orders_received.
     """

@@ -186,7 +186,7 @@ def _traffic(record: dict[str, Any]) -> Iterator[str]:
 
 
 def _outcomes_of_mix(counts: dict[str, int]) -> str:
-    """Return what became of cancels, replaces and orders that cannot rest; a rejected one came too late, mostly."""
+    """Return what became of cancels, replaces and orders that cannot rest. Most rejected ones came too late."""
     cancelled = counts.get("cancelled", 0)
     replaced = counts.get("replaced", 0)
     rejected = counts.get("rejections", 0)
@@ -256,7 +256,7 @@ def _pairs_table(pairs: list[dict[str, Any]]) -> FoldingTable:
 
 
 def gateways_table(gateways: list[dict[str, Any]]) -> FoldingTable:
-    """Return a table with a row for each gateway at one engine, or of many for the best, the median and the worst."""
+    """Return a table with a row for each gateway of a market; of many, for the best, the median and the worst."""
     table = plain_table(key_column("gateway"), key_column("status"), "orders", "share", "p50", "p99", "max")
     for row in fairness_rows(gateways):
         figures = [_figure(row.times, name) if row.times else ABSENT for name in ("p50", "p99", "max")]
@@ -333,7 +333,10 @@ def show_packets(rows: Sequence[PacketRow]) -> None:
 
 def _packet_cells(row: PacketRow) -> list[str]:
     """Return the cells of a row: sender, receiver, Nagle's algorithm, and the columns PACKETS."""
-    nagle = {True: "without", False: "with", None: ABSENT}[row.tcp_nodelay]
+    if row.tcp_nodelay is None:
+        nagle = ABSENT
+    else:
+        nagle = "without" if row.tcp_nodelay else "with"
     cells = [row.sender, row.receiver, nagle, rate_text(row.orders_per_s), f"{row.segments:,}"]
     for mean in (row.mean_bytes, row.mean_wire_bytes, row.mean_gap_us, row.per_order):
         cells.append(ABSENT if mean is None else number_text(mean))

@@ -17,7 +17,7 @@ from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.benchmark_record import settings_given
 from exchange_simulation.messaging.benchmarks import benchmark_of, de_spsc, names
 from exchange_simulation.messaging.options import settings_again, settings_from_words
-from exchange_simulation.messaging.setup import _settled, check_cells, plan_of
+from exchange_simulation.messaging.setup import _run_settings_of, check_cells, plan_of
 from exchange_simulation.messaging.suite import SuiteJob, jobs_of_suite, measure_suite
 from transports.base import Pattern
 
@@ -36,8 +36,8 @@ def test_a_repeated_benchmark_has_the_same_delivery() -> None:
     first = settings(benchmark, "--transport amqp --sizes 8")
     recorded = json.loads(json.dumps(settings_given(first)))
     again = settings_again({"settings": recorded}, benchmark)
-    assert _settled("amqp", first).delivery == "lossy"
-    assert _settled("amqp", again).delivery == "lossy"
+    assert _run_settings_of("amqp", first).delivery == "lossy"
+    assert _run_settings_of("amqp", again).delivery == "lossy"
     assert again["sizes"] == (8,)
     assert again["count"] is None
 
