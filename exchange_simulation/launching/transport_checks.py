@@ -103,10 +103,12 @@ def check_exposure(url: str, insecure: bool) -> None:
 
     A malformed address passes here, since the transport refuses it.
     """
-    place, _, options = url.partition("://")[2].partition("?")
+    _, _, place_and_options = url.partition("://")
+    place, _, _ = place_and_options.partition("?")
     host, _, port = place.rpartition(":")
     is_port = declared_transport(url).places[scheme_of(url)] == "port" and port.isdecimal()
-    if not is_port or "keys" in dict(parse_qsl(options)) or _is_loopback(host.strip("[]")):
+    is_encrypted = bool(options_in(url).get("keys"))
+    if not is_port or is_encrypted or _is_loopback(host.strip("[]")):
         return
     exposed = f"{url} is open to other hosts, and nothing is encrypted"
     if not insecure:

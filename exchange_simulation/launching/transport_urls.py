@@ -41,12 +41,12 @@ def split_query(query: str, names: Container[str]) -> tuple[str, dict[str, str]]
     """Return a URL's query without the options of these names, and those options with their values."""
     others: list[str] = []
     named: dict[str, str] = {}
-    for part in query.split("&"):
-        name, _, value = part.partition("=")
+    for option in query.split("&"):
+        name, _, value = option.partition("=")
         if name in names:
             named[name] = unquote(value)
-        elif part:
-            others.append(part)
+        elif option:
+            others.append(option)
     return "&".join(others), named
 
 
