@@ -100,7 +100,7 @@ class Lineup:
         """Return the reporter to which a pair reports."""
         return self.reporters[(pair - 1) % len(self.reporters)]
 
-    def part_of(self, reporter: int) -> Lineup:
+    def of_reporter(self, reporter: int) -> Lineup:
         """Return the lineup of one reporter with the pairs that report to it."""
         pairs = tuple(pair for pair in self.pairs if self.reporter_of(pair) == reporter)
         return replace(self, pairs=pairs, reporters=(reporter,), subscribers=())

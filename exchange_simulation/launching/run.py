@@ -149,7 +149,7 @@ def record_by_hand(
     `settings` are the reporter's, of which the numbers of pairs and reporters are used. `cpu` is its processor.
     """
     name = named("reporter", instance)
-    lineup = Lineup.of(settings).part_of(instance)
+    lineup = Lineup.of(settings).of_reporter(instance)
     results, unreadable = read_results(reporter.results)
     outcome = outcome_of(lineup, {**results, name: reporter})
     outcome.failures = unreadable

@@ -88,7 +88,7 @@ def open_reporter(
 
     link = listen(url, link_token(name, url), pattern=Pattern.FAN_IN)
     spool_folder = make_folder() / "spool"
-    sources = Lineup.of(settings).part_of(instance).sources
+    sources = Lineup.of(settings).of_reporter(instance).sources
     reporter_class: type[Reporter] = Reporter
     writer_class: type[SpoolWriter] = SpoolWriter
     if settings.recover:

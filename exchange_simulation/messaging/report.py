@@ -57,17 +57,17 @@ def show(record: Mapping[str, Any], whole: bool = True) -> None:
     Unless `whole`, long tables and the benchmarks of a suite are left out: the page and `exchange report` have them.
     """
     record = judged(dict(record))
-    benchmarks_below = record.get("parts", []) if whole else []
+    parts_below = record.get("parts", []) if whole else []
     reasons_below: set[str] = set()
-    for benchmark in benchmarks_below:
-        reasons_below |= {f"{benchmark['benchmark']}: {reason}" for reason in benchmark["reasons"]}
+    for part in parts_below:
+        reasons_below |= {f"{part['benchmark']}: {reason}" for reason in part["reasons"]}
     _show_reasons(record["status"], [reason for reason in record["reasons"] if reason not in reasons_below])
     comparison = comparison_of(record)
     if "parts" in record:
         _show_summary(record)
-        for benchmark in benchmarks_below:
-            _show_benchmark(benchmark, with_tables=True, reasons=benchmark["reasons"])
-            _show_verdicts(_of_benchmark(comparison, benchmark["benchmark"]))
+        for part in parts_below:
+            _show_benchmark(part, with_tables=True, reasons=part["reasons"])
+            _show_verdicts(_of_benchmark(comparison, part["benchmark"]))
         return
     console = terminal()
     console.print(f"[bold]{_headline(record)}[/bold]", highlight=False)

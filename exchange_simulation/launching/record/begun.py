@@ -158,7 +158,7 @@ def _outcome(folder: Path, begun: dict[str, Any]) -> RunOutcome:
         writer = "launcher"
     else:
         writer = "reporter"
-        lineup = lineup.part_of(number)
+        lineup = lineup.of_reporter(number)
     failure = f"the {writer} ended without writing run.json; this one was made from the spool"
     return RunOutcome(lineup=lineup, failures=(failure,), streams=stream_counts(folder, lineup))
 

@@ -179,7 +179,7 @@ def _untimed_reasons(orders: int) -> Iterator[str]:
 def _statistics_differences(outcome: RunOutcome, instance: int) -> Iterator[str]:
     """Yield a reason for each kind of message that a reporter's sources sent and the reporter did not receive."""
     reporter = outcome.reporters[instance]
-    lineup = outcome.lineup.part_of(instance)
+    lineup = outcome.lineup.of_reporter(instance)
     prefix = "" if len(outcome.lineup.reporters) == 1 else f"{named('reporter', instance)}: "
     sent = sum(outcome.gateways[number].statistics_sent for number in lineup.gateway_numbers)
     sent += sum(outcome.engines[engine].statistics_sent for engine in lineup.engine_numbers)

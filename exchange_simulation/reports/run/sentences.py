@@ -90,12 +90,12 @@ def _completion(run: Record) -> str:
         since = "of being handed over"
     if not is_number(times.get("p50")):
         return ""
-    parts = [f"Half of the orders were answered within {time_in_words(times['p50'])} {since}"]
+    clauses = [f"Half of the orders were answered within {time_in_words(times['p50'])} {since}"]
     if is_number(times.get("p99")) and has_enough_orders("p99", times.get("count", 0)):
-        parts.append(f"99 % within {time_in_words(times['p99'])}")
+        clauses.append(f"99 % within {time_in_words(times['p99'])}")
     if is_number(times.get("max")):
-        parts.append(f"the slowest after {time_in_words(times['max'])}")
-    return ", ".join(parts) + "."
+        clauses.append(f"the slowest after {time_in_words(times['max'])}")
+    return ", ".join(clauses) + "."
 
 
 def _load(run: Record) -> str:

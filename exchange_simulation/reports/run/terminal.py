@@ -108,14 +108,14 @@ def _breaks(record: dict[str, Any]) -> Iterator[str]:
     recovered = record.get("recovered")
     if not recovered:
         return
-    parts = []
+    clauses = []
     takeovers = recovered.get("takeovers")
     if takeovers:
-        parts.append(f"standbys took over {takeovers:,}")
-    parts.append(f"processes started again {recovered['restarts']:,}")
-    parts.append(f"orders sent again {recovered['orders_resent']:,}")
+        clauses.append(f"standbys took over {takeovers:,}")
+    clauses.append(f"processes started again {recovered['restarts']:,}")
+    clauses.append(f"orders sent again {recovered['orders_resent']:,}")
     without_service = f"{recovered['without_service_s']:.2f} s without service, in the times below"
-    yield f"recovered: {', '.join(parts)}; {without_service}"
+    yield f"recovered: {', '.join(clauses)}; {without_service}"
 
 
 def _guarantee(record: dict[str, Any]) -> Iterator[str]:
@@ -199,12 +199,12 @@ def _both_ends(counts: dict[str, int], kind: str) -> str:
     received = counts.get(f"{kind}_received")
     if sent is not None and sent == received:
         return f"{counted(sent, kind)} sent and received"
-    parts = []
+    clauses = []
     if sent is not None:
-        parts.append(f"{counted(sent, kind)} sent")
+        clauses.append(f"{counted(sent, kind)} sent")
     if received is not None:
-        parts.append(f"{counted(received, kind)} received")
-    return ", ".join(parts)
+        clauses.append(f"{counted(received, kind)} received")
+    return ", ".join(clauses)
 
 
 def _answered(rates: dict[str, float | None]) -> str:
@@ -288,10 +288,10 @@ def _usage(components: dict[str, dict[str, Any]]) -> str:
 
     For example: CPU and most memory: gateway 5.70 s, 179 MB; engine 3.21 s, 158 MB
     """
-    parts = []
+    clauses = []
     for role, usage in components.items():
-        parts.append(f"{role} {usage['cpu_s']:.2f} s, {usage['max_rss_bytes'] / 1e6:.0f} MB")
-    return f"CPU and most memory: {'; '.join(parts)}"
+        clauses.append(f"{role} {usage['cpu_s']:.2f} s, {usage['max_rss_bytes'] / 1e6:.0f} MB")
+    return f"CPU and most memory: {'; '.join(clauses)}"
 
 
 def _show_capture(record: dict[str, Any]) -> None:
