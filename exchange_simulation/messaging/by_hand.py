@@ -71,7 +71,7 @@ _PATTERNS = {
 _MANY = click.IntRange(1, 10_000)
 _options = together(
     [
-        click.argument("part", type=OneOf(list(_PATTERNS))),
+        click.argument("role", type=OneOf(list(_PATTERNS))),
         click.option(
             "--pattern",
             type=OneOf(unique([*_PATTERNS["publish"], *_PATTERNS["ask"]])),
@@ -128,7 +128,7 @@ _options = together(
 def role_command() -> click.Command:
     @_options
     def run(
-        part: str,
+        role: str,
         pattern: str,
         listen: str | None,
         connect: str | None,
@@ -141,26 +141,26 @@ def role_command() -> click.Command:
 
         Example: exchange bench role consume --listen tcp://0.0.0.0:7000 --run first --secure DIR
         """
-        _check(part, Pattern(pattern), listen, connect)
+        _check(role, Pattern(pattern), listen, connect)
         listen = with_keys(listen, secure) if listen else listen
         connect = with_keys(connect, secure) if connect else connect
         if listen:
             check_exposure(listen, insecure)
-        raise SystemExit(_play_and_show(part, Pattern(pattern), listen, connect, given, as_json))
+        raise SystemExit(_play_and_show(role, Pattern(pattern), listen, connect, given, as_json))
 
     command = click.command("role", short_help="one role on a host of its own")(run)
     command.params += [BINDING, KEY]
     return command
 
 
-def _check(part: str, pattern: Pattern, listen: str | None, connect: str | None) -> None:
+def _check(role: str, pattern: Pattern, listen: str | None, connect: str | None) -> None:
     """UsageError if the role has no such pattern, or if the wrong role listens."""
-    if pattern.value not in _PATTERNS[part]:
-        raise click.UsageError(f"--pattern {pattern.value} is not of {part}, which has {', '.join(_PATTERNS[part])}")
+    if pattern.value not in _PATTERNS[role]:
+        raise click.UsageError(f"--pattern {pattern.value} is not of {role}, which has {', '.join(_PATTERNS[role])}")
     if (listen is None) == (connect is None):
         raise click.UsageError("give one of --listen and --connect: where this role is, or where the other one is")
-    listener = _LISTENER.get(pattern, part if listen else "")
-    if (part == listener) != (listen is not None):
+    listener = _LISTENER.get(pattern, role if listen else "")
+    if (role == listener) != (listen is not None):
         raise click.UsageError(
             f"with --pattern {pattern.value} the role {listener} takes --listen, and the other role --connect"
         )
@@ -208,49 +208,49 @@ class _SessionAlone(Session):
 
 
 def _play_and_show(
-    part: str, pattern: Pattern, listen: str | None, connect: str | None, given: Given, as_json: bool
+    role: str, pattern: Pattern, listen: str | None, connect: str | None, given: Given, as_json: bool
 ) -> int:
     """Play one role and print its result; returns the exit code: 1 if the role did not finish."""
     url = listen or connect or ""
     token = link_token(given["token"], url)
-    keys = _keys(part, pattern, given)
+    keys = _keys(role, pattern, given)
     end = LinkEnd(url, token, listen is not None, pattern, keys)
-    links = given["threads"] if part == "ask" and pattern is Pattern.REQUESTS else 1
+    links = given["threads"] if role == "ask" and pattern is Pattern.REQUESTS else 1
     try:
-        result = _play(part, end, links, given)
+        result = _play(role, end, links, given)
     except (TransportError, OSError) as error:
         if isinstance(error, BadAddress | CannotListen):
             raise UserError(sentence(error)) from error
         raise click.ClickException(sentence(error)) from error
     if pattern is Pattern.QUEUE:
         result.wrong.pop("left out", None)  # other consumers of the queue got these messages
-    _show(part, pattern, given, result, as_json)
+    _show(role, pattern, given, result, as_json)
     return 1 if result.stopped or result.wrong else 0
 
 
-def _keys(part: str, pattern: Pattern, given: Given) -> tuple[str, ...]:
+def _keys(role: str, pattern: Pattern, given: Given) -> tuple[str, ...]:
     """The routing key of a topic's publisher, or the patterns of its consumer."""
     if pattern is not Pattern.TOPIC:
         return ()
-    if part == "publish":
+    if role == "publish":
         return (given["key"],)
     return patterns_of(given, given["patterns"])
 
 
-def _play(part: str, end: LinkEnd, number: int, given: Given) -> RoleResult:
+def _play(role: str, end: LinkEnd, number: int, given: Given) -> RoleResult:
     """Open this end of the given number of links, and do the role's task."""
     with contextlib.ExitStack() as stack:
         links = open_links([end] * number, stack)
-        click.echo(f"{part}: {'listens on' if end.listens else 'connects to'} {links[0].url}", err=True)
+        click.echo(f"{role}: {'listens on' if end.listens else 'connects to'} {links[0].url}", err=True)
         settle_down()
         start = ResourceUsage.now()
-        task = TASKS[part, end.pattern](given)
+        task = TASKS[role, end.pattern](given)
         result = task(_SessionAlone(links, Pipe()[0], given["timeout_s"]))
         result.usage = ResourceUsage.now().since(start)
         excuse = excuse_of(links)
         for link in links:
             link.drain(time.monotonic_ns() + int(LINGER_S * 1e9))
-    if part == "consume" and not result.received:
+    if role == "consume" and not result.received:
         waited_s = given["timeout_s"]
         if end.pattern is Pattern.QUEUE:
             waited_s += OPEN_NS / 1e9  # see _SessionAlone
@@ -258,17 +258,17 @@ def _play(part: str, end: LinkEnd, number: int, given: Given) -> RoleResult:
     return result
 
 
-def _figures(part: str, pattern: Pattern, given: Given, result: RoleResult) -> Figures:
+def _figures(role: str, pattern: Pattern, given: Given, result: RoleResult) -> Figures:
     """Figures of this side only: one-way latency would compare the clocks of two hosts."""
-    if part == "ask" and pattern is Pattern.PAIR:
+    if role == "ask" and pattern is Pattern.PAIR:
         return bounce_figures(given["size"], result)
-    if part == "ask":
+    if role == "ask":
         return reply_figures(given["size"], [result], given["sample_s"])
-    figures = flow_figures(given["size"], [result]) if part == "consume" else {}
+    figures = flow_figures(given["size"], [result]) if role == "consume" else {}
     return {name: value for name, value in figures.items() if not name.startswith("latency")}
 
 
-def _show(part: str, pattern: Pattern, given: Given, result: RoleResult, as_json: bool) -> None:
+def _show(role: str, pattern: Pattern, given: Given, result: RoleResult, as_json: bool) -> None:
     """Print what the role counted, and its figures."""
     counts: dict[str, Any] = {
         "sent": result.sent,
@@ -278,9 +278,9 @@ def _show(part: str, pattern: Pattern, given: Given, result: RoleResult, as_json
         "wrong": result.wrong,
         "stopped": result.stopped,
     }
-    figures = _figures(part, pattern, given, result)
+    figures = _figures(role, pattern, given, result)
     if as_json:
-        click.echo(orjson.dumps({"part": part, **counts, "figures": figures, "usage": result.usage}))
+        click.echo(orjson.dumps({"part": role, **counts, "figures": figures, "usage": result.usage}))
         return
     shown = {**counts, **{name: short(value) for name, value in figures.items()}}
     for name, value in shown.items():
