@@ -429,7 +429,9 @@ class Benchmark(MeasuredOutcome):
         for part in self.record.get("parts", [self.record]):
             for row in part["rows"]:
                 cell = {"transport": row["transport"], **row["point"], **flat(row["figures"])}
-                rows.append({"benchmark": part["benchmark"], **cell} if "parts" in self.record else cell)
+                if "parts" in self.record:
+                    cell = {"benchmark": part["benchmark"], **cell}
+                rows.append(cell)
         return rows
 
     def steps(self) -> list[Row]:

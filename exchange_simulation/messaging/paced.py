@@ -178,7 +178,7 @@ def askers_fell_behind(cell: Cell, results: Results) -> list[str]:
     """Sentences if messages were not asked at their rate, since earlier ones had no answer yet."""
     if cell.load is None:
         return []
-    return list(offered_of(paced_senders(results), growth=0, whose="the asker's").reasons_for_saturated())
+    return list(offered_of(paced_senders(results), growth=0, sender="the asker").reasons_for_saturated())
 
 
 def _consumers_of(publisher: str, results: Results) -> list[RoleResult]:
@@ -197,10 +197,10 @@ def _offered(publisher: RoleResult, consumer: RoleResult) -> Offered:
     return offered_of([publisher], int(growth))
 
 
-def offered_of(publishers: Sequence[RoleResult], growth: int, whose: str = "the publisher's") -> Offered:
+def offered_of(publishers: Sequence[RoleResult], growth: int, sender: str = "the publisher") -> Offered:
     """The load that these publishers were offered together, and the growth of its backlog in the last quarter.
 
-    The publisher that took longest says how long handing over took. `whose` names them in the reason of a lag.
+    The publisher that took longest says how long handing over took. `sender` names them in the reason of a lag.
     """
     slowest = max(publishers, key=lambda publisher: publisher.details["taken_s"] - publisher.details["given_s"])
     details: Mapping[str, Any] = slowest.details
@@ -214,7 +214,7 @@ def offered_of(publishers: Sequence[RoleResult], growth: int, whose: str = "the 
         handing_over_s=details["taken_s"],
         lag_p99_us=lags.percentile_ns(99) / 1e3,
         backlog_growth=growth,
-        what="messages",
+        noun="messages",
         backlog="undelivered messages",
-        whose=whose,
+        sender=sender,
     )

@@ -122,22 +122,25 @@ def _market_differences(outcome: RunOutcome) -> Iterator[str]:
 
 def _setting_differences(outcome: RunOutcome) -> Iterator[str]:
     """Yield the settings in which gateways that were started by hand differ. The first one's settings judge the run."""
-    (first_pair, first), *others = outcome.gateways.items()
-    for pair, gateway in others:
+    first_number = next(iter(outcome.gateways))
+    first = outcome.gateways[first_number]
+    for number, gateway in outcome.gateways.items():
         for name, value in gateway.settings.items():
             value_of_first = first.settings.get(name)
             if name not in MAY_DIFFER and value != value_of_first:
                 yield (
-                    f"{named('gateway', pair)} was started with {name} {value}, {named('gateway', first_pair)} with "
-                    f"{value_of_first}: give all the same"
+                    f"{named('gateway', number)} was started with {name} {value}, {named('gateway', first_number)} "
+                    f"with {value_of_first}: give all the same"
                 )
 
 
 def _with_pair_number(outcome: RunOutcome, pair: int, reasons: Iterator[str]) -> Iterator[str]:
     """Name the pair, or the gateway, in each reason, if there are several."""
-    prefix = f"pair {pair}: " if len(outcome.lineup.pairs) > 1 else ""
+    prefix = ""
     if outcome.lineup.is_market:
         prefix = f"{named('gateway', pair)}: "
+    elif len(outcome.lineup.pairs) > 1:
+        prefix = f"pair {pair}: "
     return (prefix + reason for reason in reasons)
 
 
@@ -294,9 +297,12 @@ class Offered:
     """Growth of the backlog in the last quarter: messages without an answer, or not delivered."""
     at_once: int = 1
     """The largest number of messages that were due at the same time."""
-    what: str = "orders"
+    noun: str = "orders"
+    """The messages, in sentences."""
     backlog: str = "unanswered orders"
-    whose: str = "the gateway's"
+    """The messages of the backlog, in sentences."""
+    sender: str = "the gateway"
+    """The component that handed the messages over, in sentences."""
     blocked_s: float = 0.0
     """Time in which a broker in alarm took nothing from the link."""
     broken_s: float = 0.0
@@ -312,7 +318,7 @@ class Offered:
         allowed_growth = max(100, self.at_once, (1 - LEAST_SHARE_OF_OFFERED) * messages_of_last_quarter)
         is_growing = self.backlog_growth > allowed_growth
         if is_short:
-            yield f"{achieved:,.0f} of {self.per_s:,.0f} offered {self.what}/s were achieved"
+            yield f"{achieved:,.0f} of {self.per_s:,.0f} offered {self.noun}/s were achieved"
         is_blocked = self.blocked_s * 1e6 > MOST_LAG_P99_US
         if is_blocked:
             yield f"the broker was in alarm, and took nothing for {self.blocked_s:,.2f} s"
@@ -323,10 +329,10 @@ class Offered:
                 yield f"the session was broken, and nothing was answered for {self.broken_s:,.2f} s"
             if self.pause:
                 yield self.pause
-            reason = f"{self.whose} p99 lag is {self.lag_p99_us / 1e3:,.1f} ms"
+            reason = f"{self.sender}'s p99 lag is {self.lag_p99_us / 1e3:,.1f} ms"
             has_other_reason = is_short or is_growing or is_blocked or self.broken_s or self.pause
             if not has_other_reason:
-                reason += f", though the rate was held and answers kept up: a delay on {self.whose} side"
+                reason += f", though the rate was held and answers kept up: a delay on {self.sender}'s side"
             yield reason
 
     @property
