@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from exchange.instances import instance_of, named, role_of
-from exchange.settings import RunSettings
+from exchange.settings import Obstacle, RunSettings
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.hosts.hosts_file import HostEntry, HostsFile, check_numbers, read_hosts_file
 from exchange_simulation.launching.lineup import Lineup
@@ -47,15 +47,17 @@ def _check_settings(settings: RunSettings) -> None:
     if runs_in_one_process(settings.transport) or not leaves_a_host(transport_of(scheme), scheme):
         fitting = schemes_that_fit(leaves_a_host)
         raise UserError(f"--hosts is {settings.hosts}; {scheme} cannot leave a host: use {fitting}")
-    reasons = {
-        "--network": settings.network != "local" and "it makes hosts of its own",
-        "--recover": settings.recover and "a killed component is started again on this host only",
-        "--journal": settings.journal is not None and "the journal is a folder of this host",
-        "--capture": settings.capture and "tcpdump runs on this host only",
-    }
-    for option, reason in reasons.items():
-        if reason:
-            raise UserError(f"--hosts is {settings.hosts}; it does not go together with {option}: {reason}")
+    obstacles = [
+        Obstacle("--network", settings.network != "local", "it makes hosts of its own"),
+        Obstacle("--recover", settings.recover, "a killed component is started again on this host only"),
+        Obstacle("--journal", settings.journal is not None, "the journal is a folder of this host"),
+        Obstacle("--capture", settings.capture, "tcpdump runs on this host only"),
+    ]
+    for obstacle in obstacles:
+        if obstacle.is_given:
+            raise UserError(
+                f"--hosts is {settings.hosts}; it does not go together with {obstacle.option}: {obstacle.reason}"
+            )
 
 
 def leaves_a_host(transport: Transport, scheme: str) -> bool:
