@@ -220,7 +220,9 @@ def _sources(parameter_of: Mapping[str, str], command: str) -> list[DefaultsSour
     if command_table:
         _check_keys(command_table, _keys_of(command), f"{FILE}, [{command}]")
     from_file = {**shared, **command_table}
-    for key in ONLY_TYPED & from_file.keys():
+    refused = sorted(ONLY_TYPED & from_file.keys())
+    if refused:
+        key = refused[0]
         raise UserError(
             f"{FILE}: {key} names a file with commands, and this folder may be another user's: type --{key}"
         )
@@ -270,10 +272,11 @@ def _check_keys(values: Mapping[str, Any], known: Iterable[str], where: str) -> 
             raise UserError(f'{where}: {key} is {value!r}; write what one would type, as rate = "8k"')
 
 
-def _unknown(what: str, name: str, known: Iterable[str]) -> UserError:
+def _unknown(place: str, name: str, known: Iterable[str]) -> UserError:
+    """Return the error for a name that is not known, with the nearest known name. `place` is where the name stands."""
     from exchange_simulation.experiments.sweep.keys import nearest
 
-    return UserError(f"{what} is not known{nearest(name, known)}")
+    return UserError(f"{place} is not known{nearest(name, known)}")
 
 
 def _keys_of(name: str) -> set[str]:
@@ -283,8 +286,8 @@ def _keys_of(name: str) -> set[str]:
         return set(_parameters_by_key(command))
     context = click.Context(command)
     keys: set[str] = set()
-    for part in command.list_commands(context):
-        subcommand = command.get_command(context, part)
+    for name_of_subcommand in command.list_commands(context):
+        subcommand = command.get_command(context, name_of_subcommand)
         if isinstance(subcommand, Command):
             keys |= _parameters_by_key(subcommand).keys()
     return keys

@@ -161,7 +161,8 @@ class BenchmarkLoad:
         if self.scale.is_whole:
             return {**once, self.scale.option: (round(value),)}
         at_rate = {**once, self.scale.option: (value,)}
-        return {**at_rate, "count": max(self.settings["count"] or messages_at(value, at_rate), self._needed_messages)}
+        count = self.settings["count"] or messages_at(value, at_rate)
+        return {**at_rate, "count": max(count, self._needed_messages)}
 
     def times(self) -> SearchTimes:
         """How long a probe takes. The ceiling is computed, and takes no time."""
@@ -245,9 +246,13 @@ class BenchmarkLoad:
             "completion_us": {"due": due},
             "lag_us": lag,
         }
-        why = self.objective.broken_by(as_run) if self.objective else next(iter(as_run["reasons"]), None)
-        ratio = self.objective.log_ratio(as_run) if self.objective else None
-        return {RATE: value, "holds": why is None, "why": why, "log_ratio": ratio}
+        if self.objective is not None:
+            why = self.objective.broken_by(as_run)
+            log_ratio = self.objective.log_ratio(as_run)
+        else:
+            why = next(iter(as_run["reasons"]), None)
+            log_ratio = None
+        return {RATE: value, "holds": why is None, "why": why, "log_ratio": log_ratio}
 
 
 def load_of(text: str, start: float | None, objective: Objective | None = None) -> BenchmarkLoad:
@@ -293,9 +298,10 @@ def _one_of_each(benchmark: BenchmarkDefinition, settings: Settings, typed: set[
     for key, values in lists.items():
         if key in typed:
             continue
-        single = (usual_values.get(key) or max(values),)
-        if key == "transport" or len(benchmark.points({**settings, key: single})) < points:
-            reduced[key] = single
+        value = usual_values[key] if key in usual_values else max(values)
+        makes_fewer_points = len(benchmark.points({**settings, key: (value,)})) < points
+        if key == "transport" or makes_fewer_points:
+            reduced[key] = (value,)
     return reduced
 
 
