@@ -102,11 +102,13 @@ def _start(
     hosts: RunHosts | None,
     name: str,
 ) -> None:
-    """Start a process. An engine that is started again follows its standby, if it has one."""
+    """Start a process. A standby, or an engine that is started again, follows another engine's journal."""
     component = component_of(name)
     role = role_of(component)
-    follows_another = component != name or name in processes.children
-    words_of_component = [word for word in words[component] if follows_another or word != "--standby"]
+    is_first_process = component == name and name not in processes.children
+    words_of_component = list(words[component])
+    if is_first_process and "--standby" in words_of_component:
+        words_of_component.remove("--standby")
     detail(f"starting {name}: exchange {shlex.join([role, *words_of_component])}")
     command = [role, "--launched", *words_of_component]
     log = folder / f"{name}.log"
@@ -244,20 +246,24 @@ def _values_of_component(name: str, folder: Path, settings: RunSettings, places:
     """Return a component's parameters beside the settings: run, folder, addresses, number, processor, journal."""
     role = role_of(name)
     instance = instance_of(name)
+    reporter = places.reporters[Lineup.of(settings).group_of(name)]
     feeds = list(places.market_data.values())
+    urls: list[str] = []
+    engine_urls: list[str] = []
     if role == "engine":
         urls = list(places.engines[instance].values())
+        engine_urls = urls
         feeds = feeds[instance - 1 : instance]
     elif role == "gateway":
         urls = places.of_gateway(instance)
-    else:
-        urls = []
-    reporter = places.reporters[Lineup.of(settings).group_of(name)]
+        engine_urls = urls
+    elif role == "reporter":
+        urls = [reporter]
     return {
         "name": folder.name,
         "results": folder.parent,
-        "url": " ".join(of_role(url, role, settings) for url in ([reporter] if role == "reporter" else urls)),
-        "engine_url": " ".join(of_role(as_seen_by_peers(url), role, settings) for url in urls),
+        "url": " ".join(of_role(url, role, settings) for url in urls),
+        "engine_url": " ".join(of_role(as_seen_by_peers(url), role, settings) for url in engine_urls),
         "reporter_url": as_seen_by_peers(reporter),
         "market_data_url": " ".join(feeds) or None,
         "instance": instance,

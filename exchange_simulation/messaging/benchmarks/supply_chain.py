@@ -205,6 +205,15 @@ def print_plans(settings: Settings) -> bool:
     return True
 
 
+def _group_columns() -> list[Column]:
+    """A column with the share of each group of messages; the first one's title says what the columns are."""
+    columns = []
+    for group in Group:
+        title = f"{group.value} %" if columns else f"groups: {group.value} %"
+        columns.append(Column(f"{group.value}_percent", title))
+    return columns
+
+
 BENCHMARK = BenchmarkDefinition(
     about="a supermarket company's supply chain: seven interactions at planned rates, judged",
     paper="Sachs, Kounev, Bacon and Buchmann, a supply chain workload, tables 1 to 5, figures 3 to 9",
@@ -220,10 +229,7 @@ BENCHMARK = BenchmarkDefinition(
         Column("redelivered", "redelivered"),
         *(Column(f"delivery_{which}_ms", f"{which} ms") for which in ("p50", "p90", "p99")),
         Column("lag_p99_ms", "lag p99 ms"),
-        *(
-            Column(f"{group.value}_percent", f"{'groups: ' if n == 0 else ''}{group.value} %")
-            for n, group in enumerate(Group)
-        ),
+        *_group_columns(),
     ),
     plots=(INTERACTIONS_PLOT, *PLOTS),
     derived_rows=interaction_rows,
