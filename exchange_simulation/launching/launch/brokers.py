@@ -224,7 +224,8 @@ def broker_of_run(settings: RunSettings, brokers: Brokers, number: int = 1) -> R
         raise BadAddress(
             f"{mask(settings.transport)} is not ours, so it keeps its own {names}: leave that out, or name no place"
         )
-    options = "&".join(part for part in (query, url_options_of(settings)) if part)
+    queries = [query, url_options_of(settings)]
+    options = "&".join(one_query for one_query in queries if one_query)
     if place:
         url = with_option(f"{scheme}://{place}", options)
         if broker is None:
