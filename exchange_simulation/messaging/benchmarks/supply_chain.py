@@ -207,7 +207,7 @@ def print_plans(settings: Settings) -> bool:
 
 def _group_columns() -> list[Column]:
     """A column with the share of each group of messages; the first one's title says what the columns are."""
-    columns = []
+    columns: list[Column] = []
     for group in Group:
         title = f"{group.value} %" if columns else f"groups: {group.value} %"
         columns.append(Column(f"{group.value}_percent", title))
