@@ -24,7 +24,9 @@ from hypothesis import settings
 from tests.broker import at_broker, brokers, keys, need_rabbitmq, no_standing_broker, rabbitmq_node
 from tests.browser import browser
 from tests.exchange_command import Running, command, exchange, match_record, run_exchange, running
+from tests.exchange_simulation.messaging.bench_commands import bench, benches
 from tests.machine import EXAMPLES
+from tests.own_process import in_own_process
 
 __all__ = ["at_broker", "brokers", "browser", "keys", "match_record", "no_standing_broker", "rabbitmq_node", "running"]
 
@@ -34,7 +36,7 @@ GROUP_OF_FIXTURE = {"brokers": "broker", "browser": "browser", "spark": "spark"}
 MARK_OF_FIXTURE = {"browser": pytest.mark.browser, "spark": pytest.mark.jvm}
 """Fixtures, with the mark by which `make` selects the tests that use them."""
 
-STARTERS = (subprocess, exchange, run_exchange, command, Running, need_rabbitmq)
+STARTERS = (subprocess, exchange, run_exchange, command, Running, need_rabbitmq, bench, benches, in_own_process)
 STARTING_FIXTURES = {"running", "no_standing_broker"}
 """Fixtures that start a process. With them, or with a name of STARTERS, a test is not for `make test-fast`."""
 

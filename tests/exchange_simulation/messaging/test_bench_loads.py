@@ -25,6 +25,9 @@ from tests.exchange_command import exchange_in_process
 from tests.exchange_simulation.messaging.bench_commands import benches
 from transports.frames import FrameBatch, Longs
 
+pytestmark = pytest.mark.xdist_group("benchmarks at a load over time")
+"""The benchmarks are measured once, by the process that runs this group."""
+
 MS = 1_000_000
 LOAD = "500@400ms,2000@200ms,500@400ms"
 COMMANDS = [

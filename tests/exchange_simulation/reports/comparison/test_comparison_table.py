@@ -9,7 +9,7 @@ import pytest
 from exchange_simulation.launching.metrics import COMPONENTS
 from exchange_simulation.reports.comparison.figures import line_labels
 from exchange_simulation.reports.comparison.sentences import completion, cpu_beyond, cpu_metric, in_brackets
-from exchange_simulation.reports.comparison.table import _cpu, show
+from exchange_simulation.reports.comparison.table import _cpu_table, show
 from exchange_simulation.reports.formats.estimates import median_text
 from exchange_simulation.reports.tables import terminal
 from tests.exchange_simulation.reports.comparison.sample_verdicts import P50, verdict
@@ -89,7 +89,7 @@ def test_each_block_of_the_table_of_cpu_has_the_title_of_its_figures(
         "settings": {"transport": "zeromq", "orders_per_s": 16_000},
         "metrics": metrics,
     }
-    terminal().print(_cpu({"arms": [arm], "contenders": ["zeromq"], "verdicts": [verdict(0.5)]}))
+    terminal().print(_cpu_table({"arms": [arm], "contenders": ["zeromq"], "verdicts": [verdict(0.5)]}))
     assert capsys.readouterr().out.count("CPU s per million") == blocks
 
 
