@@ -67,7 +67,7 @@ def command(
     **given: Any,
 ) -> None:
     """Match the seeded order streams of many instruments; the result does not depend on the master or on the
-    number of parts.
+    number of partitions.
 
     Example: exchange simulate --instruments 1000 --orders 1e8
     """

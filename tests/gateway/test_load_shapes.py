@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 from exchange.load_shape import LoadShape
 from exchange.settings import RunSettings
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.transport_settings import check_warm_up
+from exchange_simulation.launching.transport_checks import check_warm_up
 from exchange_simulation.launching.typed_settings import run_settings
 from gateway.due_times import Shaped, due_times_of
 from transports.frames import Longs
