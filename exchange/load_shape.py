@@ -118,11 +118,6 @@ class LoadShape:
         return sum(segment.seconds or 0.0 for segment in self.segments)
 
     @property
-    def mean(self) -> float:
-        """The mean over time of a shape without an open end."""
-        return self.amount / self.length_s
-
-    @property
     def amount(self) -> float:
         """The amount in all segments that have a length."""
         return sum(segment.mean * (segment.seconds or 0.0) for segment in self.segments)

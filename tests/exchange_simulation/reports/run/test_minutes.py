@@ -114,7 +114,7 @@ def test_memory_that_only_varies_is_seldom_called_growth(minutes: int, deviation
 
 def test_memory_that_fell_again_is_no_growth_and_its_peak_is_shown() -> None:
     memory_mb = np.full(20, 100.0)
-    memory_mb[8:11] = 300
+    memory_mb[10:13] = 300
     minutes = minutes_of(without_times(soaked(20), memory_mb))
     assert "was found to grow" in growth_verdict(minutes)
     assert minutes[-1].memory_mb["engine"] == 300
@@ -151,3 +151,4 @@ def test_a_spool_on_disk_keeps_the_memory(tmp_path: Path):
     found = run(results=tmp_path, transport="memory", orders=100, rate="1k", page=False)
     processes = read_spool(found.folder)["process"]
     assert all(record["payload"]["max_rss_bytes"] > 0 for record in processes)
+    assert all(record["payload"]["rss_bytes"] > 0 for record in processes)
