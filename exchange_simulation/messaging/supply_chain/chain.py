@@ -67,13 +67,11 @@ class Chain:
     @cached_property
     def suppliers_of(self) -> list[list[int]]:
         """The suppliers of each family of products: each supplier has as many families, in changing combinations."""
-        of_a_family = self.topology.suppliers_of_a_family
         suppliers = self.count_of(AgentKind.SP)
         load = [0] * suppliers
         chosen_by_family: list[list[int]] = []
         for family in range(self.topology.families):
-            # of_a_family may be a fraction: the sum over the first families is rounded down.
-            wanted = math.floor((family + 1) * of_a_family + 1e-9) - math.floor(family * of_a_family + 1e-9)
+            wanted = self.topology.offers_of_first(family + 1) - self.topology.offers_of_first(family)
             by_load = sorted(range(suppliers), key=lambda supplier: (load[supplier], (supplier - family) % suppliers))
             chosen = by_load[:wanted]
             for supplier in chosen:

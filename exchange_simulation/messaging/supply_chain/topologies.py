@@ -82,10 +82,14 @@ class Topology:
             return rate
         return rate * self.locations[initiator]
 
+    def offers_of_first(self, families: int) -> int:
+        """The number of suppliers of each of the first `families` families, added up and rounded down."""
+        return math.floor(families * self.locations[AgentKind.SP] * self.offers_of + 1e-9)
+
     @property
     def suppliers_of_a_family(self) -> float:
-        """The average number of suppliers that offer a family, the paper's zeta."""
-        return self.locations[AgentKind.SP] * self.offers_of
+        """The average number of suppliers that offer a family: the paper's zeta, or less, as offers are whole."""
+        return self.offers_of_first(self.families) / self.families
 
     @property
     def interactions(self) -> list[int]:

@@ -31,7 +31,24 @@ def test_every_supplier_offers_its_share_of_the_families(topology: Topology) -> 
 
     assert set(offers) == set(range(topology.locations[AgentKind.SP]))
     assert max(offers.values()) - min(offers.values()) <= 1
-    assert sum(offers.values()) == pytest.approx(topology.families * topology.suppliers_of_a_family, abs=1)
+    zeta = topology.locations[AgentKind.SP] * topology.offers_of
+    assert sum(offers.values()) == pytest.approx(topology.families * zeta, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("suppliers", "offers_of", "families"), [(3, 0.5, 1), (3, 0.5, 3), (3, 0.5, 5), (1, 0.5, 5), (2, 0.3, 7)]
+)
+def test_the_plan_has_the_offers_that_suppliers_make(suppliers: int, offers_of: float, families: int) -> None:
+    """Regression: the plan had fractions of offers, and a run with the whole ones was off the plan."""
+    locations = {AgentKind.SM: 1, AgentKind.DC: 1, AgentKind.SP: suppliers, AgentKind.HQ: 1}
+    topology = Topology("freeform", locations, families, offers_of, {2: 1.0})
+
+    offers_by_family = [len(offering) for offering in Chain(topology).suppliers_of]
+    sent_by_message = {flow.message.name: flow.sent for flow in SupplyChainPlan.of(topology).flows}
+
+    assert sent_by_message["offer"] == pytest.approx(sum(offers_by_family) / families)
+    served_families = sum(offers > 0 for offers in offers_by_family)
+    assert sent_by_message["pOrder"] == pytest.approx(served_families / families)
 
 
 def test_a_centre_calls_all_families_equally_often() -> None:
