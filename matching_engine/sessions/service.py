@@ -72,8 +72,10 @@ class SharedEngineService(EngineLoop):
         """The answers to a gateway's orders, for whichever gateways."""
         self._market = Sums()
         self._input = input_stream or self._market.orders
-        self._turn_ns = 0
-        """When the latest turn began."""
+        self._patience_ns = self._timeout_ns + int(BETWEEN_FRAMES_S * 1e9)
+        """The longest silence of a gateway."""
+        self._awake_by_ns = 0
+        """When the loop looks at its gateways again: now, or at the planned end of its sleep."""
         self._is_attended = False
         """Whether each link did its own work since the last frame moved, so that the engine may sleep."""
         self._still_here_ns = 0
@@ -134,7 +136,7 @@ class SharedEngineService(EngineLoop):
             reasons = [session.dropped for session in self._sessions if session.dropped is not None]
             self._stopped = self._stopped or ": ".join(["no gateway came, or stayed", *reasons[:1]])
         now_ns = time.monotonic_ns()
-        self._turn_ns = now_ns
+        self._awake_by_ns = now_ns
         self._still_here_ns = now_ns + STILL_HERE_NS
         self._started = True
         self._meters.start(now_ns, now_ns, self._engine.counts)
@@ -215,7 +217,8 @@ class SharedEngineService(EngineLoop):
             lent_of.append((session.number, lent))
         if not lent_of:
             return False
-        until_ns = min(self._next_ns, self._still_here_ns)
+        until_ns = self._wake_ns
+        self._awake_by_ns = until_ns
         taken = self._turns.take(
             lent_of, self._engine, self._queues, self._orders, self._answers, self._meters.turn_samples,
             self._input, self._market.answers, until_ns,
@@ -235,6 +238,7 @@ class SharedEngineService(EngineLoop):
         session = self._sessions[taken.gateway - 1]
         self._orders.count = taken.received
         self._match(taken.first, taken.stamped)
+        self._meters.sample(self._engine.counts)
         if taken.stamped < taken.received and session.is_open:
             session.read_foreign(self._orders[taken.stamped])
             self._take_from(session, taken.stamped + 1)
@@ -247,30 +251,33 @@ class SharedEngineService(EngineLoop):
         return sent
 
     def _drop_lost_gateways(self) -> None:
-        """Drop the gateways that take no answers, or that have fallen silent."""
+        """Drop the gateways that take no answers, or that have fallen silent.
+
+        If this process itself was stalled, that time does not count: frames may have come meanwhile.
+        """
         now_ns = time.monotonic_ns()
-        stalled_ns = now_ns - self._turn_ns
-        self._turn_ns = now_ns
+        stalled_ns = now_ns - self._awake_by_ns
+        self._awake_by_ns = now_ns
         for session in self._sessions:
             if session.dropped is not None and session.number not in self._reported_drops:
                 self._reported_drops.add(session.number)
                 self.on_dropped(session.number)
             if not session.is_open:
                 continue
-            if stalled_ns > LAST_LOOK_NS:  # frames may have come while this process itself was stalled
-                session.times.heard_ns += stalled_ns
-                session.times.taken_ns += stalled_ns
+            if stalled_ns > LAST_LOOK_NS:
+                session.times.heard_ns = min(session.times.heard_ns + stalled_ns, now_ns)
+                session.times.taken_ns = min(session.times.taken_ns + stalled_ns, now_ns)
             if not session.waiting:
                 session.times.taken_ns = now_ns
             self._drop_if_lost(session, now_ns)
 
     def _drop_if_lost(self, session: GatewaySession, now_ns: int) -> None:
-        patience_s = self._timeout_s + BETWEEN_FRAMES_S
         if self._queues.states[session.number] == OVERRUN:
             session.drop(f"{session.name} did not read: {WAITING_ANSWERS:,} answers waited for it")
         elif now_ns - session.times.taken_ns > self._timeout_ns:
             session.drop(f"{session.name} took no answer for {self._timeout_s:g} s")
-        elif session.trades and now_ns - session.times.heard_ns > patience_s * 1e9:
+        elif session.trades and now_ns - session.times.heard_ns > self._patience_ns:
+            patience_s = self._timeout_s + BETWEEN_FRAMES_S
             session.drop(f"{session.name} said nothing for {patience_s:g} s" + session.link.excuse())
 
     def _part(self) -> None:
@@ -307,11 +314,21 @@ class SharedEngineService(EngineLoop):
 
     def _sleep(self) -> None:
         """Sleep until a frame comes, or there is other work."""
-        until_ns = min(self._next_ns, self._still_here_ns)
+        until_ns = self._wake_ns
         if any(session.waiting for session in self._sessions):
             until_ns = min(until_ns, time.monotonic_ns() + CROWDED_SLEEP_NS)
+        self._awake_by_ns = until_ns
         self._together.sleep([session.link for session in self._sessions if session.has_room], until_ns)
         self._is_attended = False
+
+    @property
+    def _wake_ns(self) -> int:
+        """When to go on although no frame comes: for other work, or to drop a gateway that stays silent."""
+        wake_ns = min(self._next_ns, self._still_here_ns)
+        for session in self._sessions:
+            if session.trades:
+                wake_ns = min(wake_ns, session.times.heard_ns + self._patience_ns)
+        return wake_ns
 
     def _result(self) -> EngineResult:
         counts = self._engine.counts

@@ -100,6 +100,18 @@ def test_a_gateway_that_stops_reading_is_dropped_once_too_many_answers_wait_for_
     assert dropped["undelivered"] > 131_072
 
 
+def test_a_gateway_that_is_frozen_is_dropped_though_the_engine_sleeps_long_between_orders(
+    running: Callable[..., Running],
+) -> None:
+    words = ("--transport", "tcp", "--gateways", 3, "--rate", 300, "--duration", 15, "--timeout", 4)
+    run = running(*words).wait_until_under_way()
+    gateway_process(run, 2).send_signal(signal.SIGSTOP)
+    finished = run.finish()
+    assert_others_are_whole(finished.record, lost=2)
+    [dropped] = [entry["engine"]["dropped"] for entry in finished.record["gateways"] if entry["gateway"] == 2]
+    assert dropped == "gateway.2 said nothing for 6 s"
+
+
 @pytest.fixture
 def started() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Yield a function that starts a command; every process ends with its test."""
