@@ -185,6 +185,8 @@ class Offering:
 
     def _refill_ahead(self, wanted: int) -> int:
         """Prepare orders anew once fewer than half of them are left. Returns how many are prepared now."""
+        if wanted == 0:
+            return 0
         sent_from_ahead = self.sent - self._ahead_after
         left = self._ahead_until - self.sent
         is_within_frame = sent_from_ahead % self._packing > 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import xxhash
 from hypothesis import given
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from scripted_links import MS, START_NS, ScriptedLink
 
 from exchange.checksum import StreamChecksum
-from exchange.messages import Confirmation, decode_all, encode
+from exchange.messages import ASK, Confirmation, Order, ReplaceRequest, decode_all, encode
 from exchange.settings import RunSettings
 from gateway.completion import Completion
 from gateway.due_times import NEVER_NS
@@ -18,6 +20,7 @@ from gateway.pacer import Pacer
 from gateway.recovering.completion import RecoveringCompletion
 from gateway.recovering.offering import ResendingOffering
 from gateway.seeded_orders import ORDER_BYTES, SeededOrders
+from gateway.tape_records import STRIDE
 from transports.frames import FrameBatch
 
 
@@ -246,3 +249,16 @@ def test_another_seed_gives_other_orders_with_the_same_ids():
     other.offer_all()
     assert one.sent_bytes != other.sent_bytes
     assert [order.id for order in decode_all(other.sent_bytes)] == list(range(1, 11))
+
+
+@pytest.mark.parametrize("packing", [1, 3])
+def test_after_the_last_message_of_a_tape_none_is_prepared(packing: int, tmp_path: Path):
+    path = tmp_path / "tape.bin"
+    requests = [ReplaceRequest(number, number - 1, 500, 10) for number in range(2, STRIDE + 1)]
+    path.write_bytes(encode(Order(1, ASK, 500, 10)) + b"".join(map(encode, requests)))
+    offered = OfferedOrders(orders=STRIDE, orders_per_s=1e6, tape=str(path), mix="limit=1,replace=99", packing=packing)
+    offered.offer_all(START_NS + 10**12)
+    assert offered.offering.done
+    ahead = offered.offering.look_ahead()
+    assert ahead is not None
+    assert ahead.frames == 0
