@@ -49,6 +49,8 @@ POLICIES = {"price-time": 1, "exact-price": 2}
 ROLES = ("gateway", "engine", "reporter")
 NAGLE_ROLES = (*ROLES, "broker")
 """The roles that may run with Nagle's algorithm on, which is TCP_NODELAY off. Only some transports have a broker."""
+PLACED_ROLES = (*ROLES, "subscriber", "broker")
+"""The roles whose processes may be placed on a processor."""
 TOPOLOGIES = ("duplex", "simplex")
 """Whether orders and answers share one connection, or each have one."""
 
@@ -61,6 +63,7 @@ SLOW_SUBSCRIBER_RULES = ("drop", "wait", "conflate")
 SYNCS = ("batch", "always", "none")
 """When an input journal is synced to the disk, as matching_engine/recovering/journal.py describes it."""
 
+MIN_RATE_PER_S = 0.001
 MAX_RATE_PER_S = 100_000_000
 MAX_PACKING = 1_000
 LONGEST_WORK_S = 1.0
@@ -132,7 +135,7 @@ class RunSettings:
     """The losses that a message survives; None if the transport has no such setting, or for the transport's default."""
     orders_per_s: float | None = setting(
         default=8000.0,
-        check=NumberBetween(0.001, MAX_RATE_PER_S),
+        check=NumberBetween(MIN_RATE_PER_S, MAX_RATE_PER_S),
         option="--rate",
         commands=RUN_AND_GATEWAY,
         heading="Load",
@@ -574,6 +577,10 @@ class RunSettings:
         )
         if self.orders is not None and self.orders < self.gateways:
             raise BadSetting("orders", self.orders, f"at least one for each gateway, {self.gateways}")
+        if self.orders_per_s is not None and self.orders_per_s / self.gateways < MIN_RATE_PER_S:
+            least_per_s = MIN_RATE_PER_S * self.gateways
+            allowed = f"at least {least_per_s:g}, {MIN_RATE_PER_S} for each gateway"
+            raise BadSetting("orders_per_s", self.orders_per_s, allowed)
 
     def _check_engines(self) -> None:
         """BadSetting if another setting does not go together with several engines."""
@@ -658,8 +665,9 @@ class RunSettings:
         for role, instances in instances_of_roles.items():
             for instance in range(1, instances + 1):
                 names.add(named(role, instance))
+        roles = [role for role in PLACED_ROLES if role in names]
         for name, cpu in self.cpus.items():
-            one_of("cpus", name, names, f"one of {', '.join(NAGLE_ROLES)}, or one of several, as gateway.2")
+            one_of("cpus", name, names, f"one of {', '.join(roles)}, or one of several, as gateway.2")
             whole("cpus", cpu, 0, 4095)
 
     def _settle_workload(self) -> None:

@@ -89,7 +89,15 @@ def settings_of_gateway(settings: RunSettings, gateway: int) -> RunSettings:
     orders_per_s = None if own.orders_per_s is None else own.orders_per_s / gateways
     orders = HIGHEST_NUMBER if own.orders is None else instrument_orders(own.orders, gateways, gateway)
     window = None if own.window is None else max(instrument_orders(own.window, gateways, gateway), 1)
-    return replace(own, gateways=1, quotes_to="all", orders_per_s=orders_per_s, orders=orders, window=window)
+    return replace(
+        own,
+        gateways=1,
+        quotes_to="all",
+        orders_per_s=orders_per_s,
+        orders=orders,
+        window=window,
+        cpus={},  # they name the market's components, which one gateway does not have
+    )
 
 
 def instrument_orders(orders: int, instruments: int, instrument: int) -> int:

@@ -14,7 +14,7 @@ from exchange.allowed import meant
 from exchange.instances import role_of
 from exchange.load_shape import LoadShape, is_shape
 from exchange.quantities import DURATION_FORMS, MOST_DIGITS, NUMBER_FORMS, number_of, seconds_of, whole_number_of
-from exchange.settings import MAX_RATE_PER_S, NAGLE_ROLES
+from exchange.settings import MAX_RATE_PER_S, NAGLE_ROLES, PLACED_ROLES
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -126,7 +126,7 @@ class Cpus(SettingType[dict[str, int]]):
 
     name = "role=cpu,.."
 
-    def __init__(self, roles: Collection[str] = NAGLE_ROLES) -> None:
+    def __init__(self, roles: Collection[str] = PLACED_ROLES) -> None:
         self._roles = roles
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, int]:

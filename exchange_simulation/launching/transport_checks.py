@@ -55,6 +55,8 @@ def check_transport(settings: RunSettings) -> None:
         require(has_simplex, f"--topology is simplex; {scheme} has no connection for each direction")
     if settings.recover:
         require(has_processes, f"--recover starts processes again; {scheme} has one for all")
+    if settings.cpus:
+        require(has_processes, f"--cpus places processes on processors; {scheme} has one process for all")
     if settings.secure:
         require(has_encryption, f"--secure is {settings.secure}; {scheme} has no encryption")
     if settings.capture:

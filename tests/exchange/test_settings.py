@@ -163,6 +163,12 @@ def test_replacing_a_field_keeps_the_other_fields():
     assert dataclasses.replace(slower, orders_per_s=8000.0) == base
 
 
+def test_subscribers_are_placed_as_other_components_are():
+    assert RunSettings(subscribers=2, cpus={"subscriber": 1, "subscriber.2": 0}).cpus["subscriber.2"] == 0
+    with pytest.raises(BadSetting, match="allowed is one of gateway, engine, reporter, subscriber, broker, or one of"):
+        RunSettings(subscribers=2, cpus={"subscriber.3": 1})
+
+
 def test_two_settings_share_no_dictionary_of_processors():
     assert RunSettings().cpus is not RunSettings().cpus
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from plain_bits import U64, bits, purpose_key
 
+from exchange.allowed import BadSetting
 from exchange.settings import RunSettings
-from gateway.seeds import instrument_orders, instrument_seed, settings_of_pair
+from gateway.seeds import instrument_orders, instrument_seed, settings_of_gateway, settings_of_pair
 
 INSTRUMENTS = 4
 
@@ -34,3 +36,27 @@ def test_the_first_pair_has_the_run_s_seed_and_others_an_instrument_s_seed() -> 
     settings = RunSettings(seed=7)
     assert settings_of_pair(settings, 1) is settings
     assert settings_of_pair(settings, 3).seed == instrument_seed(7, 3)
+
+
+@given(
+    gateways=st.integers(2, 40),
+    orders_per_s=st.floats(0.001, 1e8),
+    orders=st.integers(1, 10**6),
+    window=st.integers(1, 99),
+)
+def test_the_shares_of_all_gateways_are_allowed_and_add_up(
+    gateways: int, orders_per_s: float, orders: int, window: int
+) -> None:
+    try:
+        settings = RunSettings(
+            gateways=gateways,
+            orders_per_s=orders_per_s,
+            orders=orders,
+            window=window,
+            cpus={f"gateway.{gateways}": 1, "gateway": 0},
+        )
+    except BadSetting:
+        return
+    shares = [settings_of_gateway(settings, gateway) for gateway in range(1, gateways + 1)]
+    assert sum(share.orders or 0 for share in shares) == orders
+    assert sum(share.orders_per_s or 0.0 for share in shares) == pytest.approx(orders_per_s)
