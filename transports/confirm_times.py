@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+CONFIRM_NS = "confirm_ns"
+"""The fact of a link that has the rounded times, ascending."""
+CONFIRM_COUNTS = "confirm_counts"
+"""The fact of a link that has the number of publishes for each of these times."""
 SIGNIFICANT_BITS = 7
 """Bits that remain of a time: it is rounded down by less than 1/64."""
 
@@ -50,12 +55,17 @@ class ConfirmTimes:
             if last == publishes.last:
                 self._waiting.popleft()
 
+    def add(self, times_ns: Iterable[int], counts: Iterable[int]) -> None:
+        """Count the publishes of another link, by their rounded times."""
+        for time_ns, count in zip(times_ns, counts, strict=True):
+            self.counts[time_ns] = self.counts.get(time_ns, 0) + count
+
     def facts(self) -> dict[str, Any]:
         """The times, ascending, and how often each was; empty if nothing was confirmed."""
         if not self.counts:
             return {}
         times = sorted(self.counts)
-        return {"confirm_ns": times, "confirm_counts": [self.counts[time_ns] for time_ns in times]}
+        return {CONFIRM_NS: times, CONFIRM_COUNTS: [self.counts[time_ns] for time_ns in times]}
 
 
 def _rounded(time_ns: int) -> int:

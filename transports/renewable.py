@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from transports.base import Link
+from transports.facts import sum_of_facts
 from transports.frames import FrameBatch
 from transports.lending import Lent, lent_by
 
@@ -22,11 +23,14 @@ class RenewableLink(Link):
         self._open_link = open_link
         self._junk_before = 0
         self._refused_before = 0
+        self._facts_before: dict[str, Any] = {}
+        """The facts of the links that were closed."""
 
     def renew(self) -> None:
         """Close the link and open another one. TransportError if that fails: call `renew` again."""
         self._junk_before = self.junk
         self._refused_before = self.refused
+        self._facts_before = self.facts()
         self._link.close(0)
         self._link = _Closed(self._link.url)
         self._link = self._open_link(time.monotonic_ns() + ATTEMPT_NS)
@@ -62,7 +66,7 @@ class RenewableLink(Link):
         return self._link.drain(until_ns)
 
     def facts(self) -> dict[str, Any]:
-        return self._link.facts()
+        return sum_of_facts([self._facts_before, self._link.facts()])
 
     def excuse(self) -> str:
         return self._link.excuse()

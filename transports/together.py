@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from transports.base import Link
+from transports.facts import sum_of_facts
 from transports.waiting import Sleeper
 
 BLIND_SLEEP_NS = 200_000
@@ -39,12 +40,5 @@ class SleepTogether:
 
 
 def added_facts(links: Iterable[Link]) -> dict[str, Any]:
-    """Return the links' facts together: numbers added up, other facts as the first link has them."""
-    together: dict[str, Any] = {}
-    for link in links:
-        for name, value in link.facts().items():
-            if isinstance(value, int | float) and not isinstance(value, bool) and name in together:
-                together[name] += value
-            else:
-                together.setdefault(name, value)
-    return together
+    """Return the links' facts together, as `sum_of_facts` adds them."""
+    return sum_of_facts([link.facts() for link in links])

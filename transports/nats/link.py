@@ -27,6 +27,7 @@ from typing import Any
 
 from transports.base import Address, Link, PeerGone
 from transports.blocks import lay_out
+from transports.facts import MAX_PAYLOAD
 from transports.frames import FrameBatch
 from transports.lending import NOTICE, SOCKETS_ARE_COMPILED, Lent
 from transports.nats.carriers import CoreCarrier
@@ -199,7 +200,7 @@ class NatsLink(Link):
 
     def facts(self) -> dict[str, Any]:
         info = self._connection.info
-        about = {"server": "NATS", "version": info.get("version"), "max_payload_bytes": info.get("max_payload")}
+        about = {"server": "NATS", "version": info.get("version"), MAX_PAYLOAD: info.get("max_payload")}
         return {**about, **self._carrier.facts()}
 
     def drain(self, until_ns: int) -> bool:
