@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from exchange.measurements import rank_of
 from exchange.percentiles import PERCENTS
 
 
@@ -19,13 +20,16 @@ def with_confirm_figures(link: dict[str, Any]) -> dict[str, Any]:
     if not total:
         return facts
     sum_ns = sum(time_ns * count for time_ns, count in zip(times_ns, counts, strict=True))
-    figures = {name: _percentile(times_ns, counts, percent * total / 100) / 1e3 for name, percent in PERCENTS.items()}
+    figures = {}
+    for name, percent in PERCENTS.items():
+        rank = int(rank_of(percent, total))
+        figures[name] = _time_of_rank(times_ns, counts, rank) / 1e3
     facts["confirm_us"] = {"count": total, "mean": sum_ns / total / 1e3, **figures, "max": times_ns[-1] / 1e3}
     return facts
 
 
-def _percentile(times_ns: list[int], counts: list[int], rank: float) -> int:
-    """The time of the publish with this rank, of times in ascending order."""
+def _time_of_rank(times_ns: list[int], counts: list[int], rank: int) -> int:
+    """Return the time of the publish with this rank, from 1, of times in ascending order."""
     so_far = 0
     for time_ns, count in zip(times_ns, counts, strict=True):
         so_far += count

@@ -50,3 +50,9 @@ def test_figures_replace_the_counted_times() -> None:
 def test_a_link_without_confirms_keeps_its_facts() -> None:
     assert with_confirm_figures({"published": 3}) == {"published": 3}
     assert confirm_rows({"broker": None}) == []
+
+
+def test_a_percentile_has_the_same_rank_as_every_other_percentile() -> None:
+    """99.9 % of 41,000 is 40,959.00000000001 in binary."""
+    facts = with_confirm_figures({"confirm_ns": [1000, 2000], "confirm_counts": [40_959, 41]})
+    assert facts["confirm_us"]["p999"] == 1.0
