@@ -13,6 +13,7 @@ A transport describes itself by a Transport of transports/declaration.py; docs/e
 
 from __future__ import annotations
 
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
@@ -98,19 +99,29 @@ BYTES_OF_PATHS = "surrogateescape"
 """How bytes of a path that are no UTF-8 are kept, here as by Python itself."""
 
 
+FIRST_OPTION = re.compile(r"\?[a-z_]+=")
+"""The begin of the options of a URL."""
+
+
 def quoted(value: str) -> str:
     """The value of an option as a URL has it."""
     return quote(value, safe=UNQUOTED_CHARACTERS, errors=BYTES_OF_PATHS)
 
 
 def mask(url: str) -> str:
-    """The URL with stars in place of a password."""
-    before_host, at_sign, host_and_path = url.rpartition("@")
+    """The URL with stars in place of a password.
+
+    The password ends at the last `@` before the options. A password that is not quoted, as in
+    amqp://user:a/b?c@d@host, makes the URL wrong, but has stars in the error too.
+    """
+    options = FIRST_OPTION.search(url)
+    options_at = options.start() if options else len(url)
+    before_host, at_sign, host_and_path = url[:options_at].rpartition("@")
     scheme, slashes, credentials = before_host.partition("://")
     user, colon, _ = credentials.partition(":")
     if not at_sign or not colon:
         return url
-    return f"{scheme}{slashes}{user}:***@{host_and_path}"
+    return f"{scheme}{slashes}{user}:***@{host_and_path}{url[options_at:]}"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from transports.base import Address, BadAddress
+from transports.base import Address, BadAddress, mask
 from transports.declaration import BUFFERS
 from transports.registry import connect, transport_of
 
@@ -57,3 +57,17 @@ def test_what_is_no_size_of_a_buffer_is_refused(size: str) -> None:
     problem = BUFFERS["sndbuf"].problem_of(size)
     assert problem is not None
     assert "it takes a number of bytes, 4,096 to" in problem
+
+
+@pytest.mark.parametrize(
+    ("url", "masked"),
+    [
+        ("amqp://me:secret@host:1/shop?nodelay=off", "amqp://me:***@host:1/shop?nodelay=off"),
+        ("amqp://me:a/b?c@d@host/", "amqp://me:***@host/"),
+        ("amqps://me:secret@host?keys=/home/me@work/k", "amqps://me:***@host?keys=/home/me@work/k"),
+        ("zeromq+tcp://127.0.0.1:7000?keys=/home/me@work/k", "zeromq+tcp://127.0.0.1:7000?keys=/home/me@work/k"),
+        ("zeromq+ipc:///home/me@work/engine.sock", "zeromq+ipc:///home/me@work/engine.sock"),
+    ],
+)
+def test_a_password_has_stars_and_all_else_is_shown(url: str, masked: str) -> None:
+    assert mask(url) == masked
