@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pynng
 import pytest
@@ -21,6 +22,7 @@ from transports.base import BadAddress, Link, Pattern
 from transports.frames import FrameBatch
 from transports.nng import link as nng_link
 from transports.registry import connect, listen
+from transports.sockets import read_back
 
 URL = "nng://127.0.0.1:0"
 MANY = 3000
@@ -110,3 +112,37 @@ def test_another_protocol_of_nng_is_no_peer() -> None:
 def test_a_host_that_nng_cannot_use_is_refused_in_a_sentence() -> None:
     with pytest.raises(BadAddress, match="NNG cannot use this address"):
         listen("nng://256.0.0.1:7000", TOKEN)
+
+
+def test_bytes_that_were_sent_again_do_not_stand_for_frames_that_have_not_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    def with_lost_packets(descriptors: list[int], nodelay_asked: bool) -> list[dict[str, Any]]:
+        """Return what the kernel reports, with a gigabyte that was sent again."""
+        connections = read_back(descriptors, nodelay_asked)
+        return [{**connection, "bytes_out": connection["bytes_out"] + 10**9} for connection in connections]
+
+    monkeypatch.setattr(nng_link, "read_back", with_lost_packets)
+    frames = FrameBatch.of(*[bytes(10_000)] * MANY)
+    first = 0
+    with joined(f"{URL}?hwm=10") as (_, connector):  # the listener reads nothing
+        refusals = 0
+        while refusals < 100:  # until the connection is full
+            first_before = first
+            first = connector.send(frames, first)
+            refusals = refusals + 1 if first == first_before else 0
+            connector.wait(time.monotonic_ns() + 1_000_000, readable=False, writable=True)
+        assert first < frames.count
+        assert not connector.drain(time.monotonic_ns() + 50_000_000)
+        connector.close(0)
+
+
+def test_a_peer_that_has_left_does_not_hold_up_the_listener_s_close() -> None:
+    with joined(URL, pattern=Pattern.FAN_IN) as (listener, _):
+        leaving = connect_while_serving(listener, pattern=Pattern.FAN_IN)
+        greet_listener(leaving, listener)
+        news = FrameBatch.of(b"news")
+        serve_links_until(lambda: listener.send(news, 0) == 1, listener)
+        received = FrameBatch()
+        serve_links_until(lambda: leaving.receive(received) > 0, leaving)
+        leaving.close()
+        serve_links_until(lambda: bool(listener._gone), listener)  # type: ignore[attr-defined]
+        assert listener.drain(time.monotonic_ns() + 2_000_000_000)
