@@ -67,7 +67,8 @@ class RabbitMq(Broker):
         for address in link_addresses:
             side = LinkSide.of(address, listens=True)
             for queue in side.declares:
-                queues.add(queue.name.removeprefix(f"{run}."))
+                if queue.name:  # the broker names a queue of one end alone
+                    queues.add(queue.name.removeprefix(f"{run}."))
             for exchange in side.exchanges:
                 exchanges.add(exchange.name.removeprefix(run))
         return RabbitMqProbe(url, run, sorted(queues - set(NAMES)), sorted(exchanges - set(EXCHANGES)))
