@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from exchange.measurements import LogBuckets
 from exchange_simulation.messaging.roles import RoleResult
 from exchange_simulation.messaging.supply_chain.chain import Chain, ChainTimes
-from exchange_simulation.messaging.supply_chain.judging import figures_of, wrong_with
+from exchange_simulation.messaging.supply_chain.judging import figures_of, wrong_with, wrong_with_restarted
 from exchange_simulation.messaging.supply_chain.topologies import vertical
 
 CHAIN = Chain(vertical(10).only((4, 5)))
@@ -106,3 +107,39 @@ def test_slow_deliveries_fail_and_say_the_bound() -> None:
 def test_an_agent_that_stopped_is_named_first() -> None:
     results = {**results_as_planned(), "centre 1": RoleResult(stopped="the broker went away")}
     assert wrong_with(CHAIN, TIMES, 0.5, results) == ["centre 1: the broker went away"]
+
+
+ORDERS = Chain(replace(vertical(10).only((1,)), persistent={"order": False}))
+ORDERS_OF_TABLE_1 = ("order", "orderConf", "shipDep", "statInfoOrderDC", "shipInfo", "shipConf")
+
+
+def reasons_after_restart(not_sent: int = 0, lost_orders: int = 0, lost_confirmations: int = 0) -> list[str]:
+    """The reasons why a restarted run fails in which orders have no guarantee.
+
+    `not_sent`: how many of each message that follows an order were not sent.
+    """
+    orders = ORDERS.deliveries(TIMES) // len(ORDERS_OF_TABLE_1)
+    messages: dict[str, dict[str, int]] = {}
+    for name in ORDERS_OF_TABLE_1:
+        sent = orders if name == "order" else orders - not_sent
+        messages[name] = {"sent": sent, "expected": sent, "received": sent}
+    messages["order"]["received"] -= lost_orders
+    messages["orderConf"]["received"] -= lost_confirmations
+    return wrong_with_restarted(ORDERS, TIMES, {"supermarket 1": RoleResult(details={"messages": messages})})
+
+
+def test_a_restart_excuses_the_messages_that_follow_a_lost_one_without_a_guarantee() -> None:
+    """Regression: a file with `order = false` made a run invalid in which a restart lost three orders."""
+    assert reasons_after_restart() == []
+    assert reasons_after_restart(not_sent=3, lost_orders=3) == []
+
+
+def test_a_restart_excuses_no_other_message_that_was_not_sent() -> None:
+    (reason,) = reasons_after_restart(not_sent=3, lost_orders=2)
+    assert reason == f"5 of {ORDERS.deliveries(TIMES)} messages were never sent"
+
+
+def test_a_restart_excuses_no_lost_persistent_message_and_no_message_too_many() -> None:
+    assert reasons_after_restart(lost_confirmations=1) == ["1 persistent messages were lost"]
+    (reason,) = reasons_after_restart(not_sent=-1)
+    assert reason == f"5 messages more than the {ORDERS.deliveries(TIMES)} of the plan were sent"
