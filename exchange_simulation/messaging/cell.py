@@ -96,10 +96,16 @@ class Cell:
         return MessageLoad.steady(float(rate), user_count or messages_at(float(rate), self.settings))
 
     @property
+    def has_load_over_time(self) -> bool:
+        """Whether each publisher is offered a load with an end, rather than one rate or as much as goes."""
+        load = self.load
+        return load is not None and not load.shape.is_open
+
+    @property
     def sample_s(self) -> float:
         """Seconds for which replies are counted: the length of a load over time, else that of `--sample`."""
         load = self.load
-        if load is not None and not load.shape.is_open:
+        if load is not None and self.has_load_over_time:
             return load.length_s
         return float(self.settings["sample_s"]) * self.times_longer
 

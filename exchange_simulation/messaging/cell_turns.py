@@ -124,19 +124,29 @@ def _long_enough(benchmark: BenchmarkDefinition, cell: Cell, setups: Setups) -> 
         if record["status"] != COMPLETE or is_timed(benchmark, record["figures"]):
             return cell, record
         if not _may_be_longer(cell, has_count):
-            more = "larger --count" if has_count else "longer --sample"
-            return cell, {**record, "status": INVALID, "reasons": [TOO_SHORT + more], "figures": {}}
+            return cell, {**record, "status": INVALID, "reasons": [_too_short(cell, has_count)], "figures": {}}
         cell = replace(cell, times_longer=cell.times_longer * LONGER)
 
 
 def _may_be_longer(cell: Cell, has_count: bool) -> bool:
     """Whether the cell may have more messages, or a longer sample if the benchmark takes no `--count`.
 
-    The number of messages may grow unless the user chose it.
+    The number of messages may grow unless the user chose it. A load over time has the length that the user chose.
     """
+    if cell.has_load_over_time:
+        return False
     if has_count:
         return not cell.settings.get("count") and cell.times_longer < MOST_TIMES_LONGER
     return "sample_s" in cell.settings and LONGER * cell.sample_s <= LONGEST_SAMPLE_S
+
+
+def _too_short(cell: Cell, has_count: bool) -> str:
+    """The reason why the cell, which may not be longer, is invalid, and the option that makes it longer."""
+    if cell.has_load_over_time:
+        return TOO_SHORT + "longer load by --rate"
+    if has_count:
+        return TOO_SHORT + "larger --count"
+    return TOO_SHORT + "longer --sample"
 
 
 def _report_progress(

@@ -96,6 +96,23 @@ def test_a_sample_is_never_longer_than_ten_seconds(monkeypatch: pytest.MonkeyPat
     assert reasons == ["too short to be timed: give a longer --sample"]
 
 
+@pytest.mark.parametrize("benchmark", ["request-reply", "de-spsc"])
+def test_a_load_over_time_is_not_made_longer(benchmark: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: a load of a second without a reply was measured again and again, without an end."""
+    measured: list[Cell] = []
+
+    def measure(_benchmark: object, cell: Cell, *_: object) -> dict[str, Any]:
+        measured.append(cell)
+        assert len(measured) < 10, "the measurements have no end"
+        return {"status": "complete", "reasons": [], "figures": {}}
+
+    monkeypatch.setattr(cell_turns, "measure", measure)
+    cell = Cell("memory", {"size_bytes": 8, "rate_per_s": "1@1s"}, {"sample_s": 0.1, "timeout_s": 3.0})
+    _, record = cell_turns._long_enough(benchmark_of(benchmark), cell, NO_SETUPS)
+    assert len(measured) == 1
+    assert record["reasons"] == ["too short to be timed: give a longer load by --rate"]
+
+
 def test_a_longer_cell_has_more_messages() -> None:
     short = Cell("memory", {"size_bytes": 8}, {}, times_longer=1)
     long = Cell("memory", {"size_bytes": 8}, {}, times_longer=4)
