@@ -251,6 +251,8 @@ class _ClientThread:
     """With a load: due times of the requests that were due within the sample."""
     came_ns: list[int] = field(default_factory=list)
     """With a load: when the replies to these requests came."""
+    lags_ns: list[int] = field(default_factory=list)
+    """With a load: how late the requests that were due within the sample were sent."""
     stopped: str | None = None
     open_loop: OpenLoop | None = None
 
@@ -299,9 +301,12 @@ class _ClientThread:
                 self._take_replies()
             elif self.open_loop.fill():
                 asked_ns = time.monotonic_ns()
+                due_ns = self.open_loop.first_due_ns
                 self.open_loop.note(0, 1, asked_ns)
                 self._pending_asked_ns.append(asked_ns)
-                self._pending_due_ns.append(self.open_loop.first_due_ns)
+                self._pending_due_ns.append(due_ns)
+                if due_ns >= self.begin_ns:
+                    self.lags_ns.append(asked_ns - due_ns)
                 self.session.send_all(self.link, self.source.batch)
             elif self._pending_asked_ns:
                 self._take_replies_until(self.open_loop.next_due_ns)
@@ -364,6 +369,7 @@ def _facts_of_load(client_threads: list[_ClientThread], load: MessageLoad, begin
     facts = [client_thread.open_loop.facts() for client_thread in client_threads if client_thread.open_loop]
     due_ns = np.array([due for client_thread in client_threads for due in client_thread.due_ns], np.int64)
     came_ns = np.array([came for client_thread in client_threads for came in client_thread.came_ns], np.int64)
+    lags_ns = np.array([lag for client_thread in client_threads for lag in client_thread.lags_ns], np.int64)
     number_of_step = np.searchsorted(load.step_starts_s, (due_ns - begin_ns) / 1e9, side="right")
     steps = []
     lag_by_step = []
@@ -372,7 +378,7 @@ def _facts_of_load(client_threads: list[_ClientThread], load: MessageLoad, begin
         steps.append(answered_part(came_ns[of_step], (came_ns - due_ns)[of_step]))
         lag_by_step.append(LogBuckets.together(fact["lag_by_step"][number + 1] for fact in facts))  # 0 is the warm-up
     return {
-        "lag": LogBuckets.together(fact["lag"] for fact in facts),
+        "lag": LogBuckets.of(lags_ns),
         "lag_by_step": lag_by_step,
         "load": load.shape.typed,
         "started_ns": begin_ns,

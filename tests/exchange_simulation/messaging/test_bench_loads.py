@@ -214,3 +214,54 @@ def test_a_queue_that_grows_is_a_reason(before_ms: int, after_ms: int, reasons: 
 def test_the_supply_chain_alone_has_no_rate() -> None:
     without = [name for name in names() if not any(option.name == "rates" for option in benchmark_of(name).options)]
     assert without == ["supply-chain"]
+
+
+class SlowFirstReply:
+    """A clock, and a session over a link: the first reply takes 35 ms, and each other 1 ms."""
+
+    def __init__(self) -> None:
+        self.now_ns = 7 * MS
+        self.links = [self]
+        self._replies: list[bytes] = []
+        self._came_ns = 0
+        self._took_ns = 35 * MS
+
+    def monotonic_ns(self) -> int:
+        return self.now_ns
+
+    def progressed(self) -> None:
+        """Nothing waits for this session."""
+
+    def wait(self, until_ns: int, readable: bool = True) -> None:
+        if readable and self._replies:
+            until_ns = min(until_ns, self._came_ns)
+        self.now_ns = max(self.now_ns, until_ns)
+
+    def send_all(self, _link: object, requests: FrameBatch) -> None:
+        self._replies.append(bytes(requests[0]))
+        self._came_ns = self.now_ns + self._took_ns
+        self._took_ns = MS
+
+    def receive(self, *arguments: Any) -> int:
+        """As a link, with the batch alone: take the reply that has come. As a session: wait for the reply first."""
+        is_session = len(arguments) > 1
+        if is_session:
+            self.now_ns = max(self.now_ns, self._came_ns)
+        batch: FrameBatch = arguments[1] if is_session else arguments[0]
+        if self.now_ns >= self._came_ns:
+            for reply in self._replies:
+                batch.append(reply)
+            self._replies.clear()
+        return self.now_ns if is_session else batch.count
+
+
+def test_the_lag_of_request_reply_leaves_out_the_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: a slow first reply in the warm-up made a point that kept its rate in the sample `saturated`."""
+    session = SlowFirstReply()
+    monkeypatch.setattr(flow, "time", session)
+    monkeypatch.setattr(requests, "time", session)
+    load = MessageLoad.steady(100.0, 10)
+    result = requests.ThreadedClient(64, 0.05, 0.05, load=load)(session)  # type: ignore[arg-type]
+    assert result.stopped is None
+    assert result.details["lag"].count == result.details["from_due"].count == 5
+    assert result.details["lag"].max_ns == 0
