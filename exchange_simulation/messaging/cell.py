@@ -28,6 +28,8 @@ QUICK_SECONDS_AT_A_RATE = 1.0
 """The same with `--quick`."""
 LEAST_MESSAGES_AT_A_RATE = 100
 """At a low rate, offering so many messages takes longer than SECONDS_AT_A_RATE."""
+LEAST_TIMED_MESSAGES = 2
+"""The smallest number of messages between which there is a time."""
 LEAST_MESSAGES = 64
 """The smallest default number of messages of a cell without a rate."""
 QUICK_DIVISOR = 10
@@ -132,9 +134,14 @@ class Cell:
 
 
 def messages_at(rate_per_s: float, settings: Settings) -> int:
-    """How many messages are offered at one rate."""
-    default_s = QUICK_SECONDS_AT_A_RATE if settings.get("quick") else SECONDS_AT_A_RATE
-    seconds = settings.get("seconds") or default_s
+    """How many messages are offered at one rate: those of the user's `--seconds`, else of the default.
+
+    At a low rate the default takes longer, for LEAST_MESSAGES_AT_A_RATE.
+    """
+    user_seconds: float | None = settings.get("seconds")
+    if user_seconds is not None:
+        return max(LEAST_TIMED_MESSAGES, round(rate_per_s * user_seconds))
+    seconds = QUICK_SECONDS_AT_A_RATE if settings.get("quick") else SECONDS_AT_A_RATE
     return max(LEAST_MESSAGES_AT_A_RATE, round(rate_per_s * seconds))
 
 

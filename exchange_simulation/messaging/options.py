@@ -184,7 +184,10 @@ RATES = click.Option(
 SECONDS = click.Option(
     ["--seconds"],
     type=Seconds(0.1, 3600),
-    help="How long messages are offered at a rate.  [default: 5; 1 with --quick; a load over time: its own length]",
+    help=(
+        "How long messages are offered at a rate.  "
+        "[default: 5, or as long as 100 messages take; 1 with --quick; a load over time: its own length]"
+    ),
 )
 SIZES = sizes_option("1B..1MiB")
 COUNT = click.Option(

@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 from exchange.load_shape import LoadSegment, LoadShape
 from exchange.measurements import LogBuckets
 from exchange_simulation.launching.hosts.clock_offset import ClockOffset
-from exchange_simulation.messaging.cell import Cell
+from exchange_simulation.messaging.cell import Cell, least_duration_s
 from exchange_simulation.messaging.flow import Lags
 from exchange_simulation.messaging.hosts.role_clocks import RoleClocks
 from exchange_simulation.messaging.hosts.role_messages import plain_word, word_of
@@ -140,3 +140,16 @@ def test_what_came_of_each_step_returns_from_another_host_by_the_launcher_s_cloc
     assert (details["steps"][0].first_ns, details["steps"][0].last_ns) == (900, 4_900)
     assert details["last_quarter"] == [(2, 2_900)]
     assert details["started_ns"] == 800
+
+
+@pytest.mark.parametrize(
+    ("rate", "seconds", "messages"), [(2.0, 5.0, 10), (0.1, 5.0, 2), (1000.0, 5.0, 5000), (2.0, None, 100)]
+)
+def test_messages_are_offered_for_the_seconds_that_a_user_typed(
+    rate: float, seconds: float | None, messages: int
+) -> None:
+    """Regression: `--rate 2 --seconds 5` took 50 s, for 100 messages, which only the default is to have."""
+    cell = Cell("memory", {"size_bytes": 64, "rate_per_s": rate}, {"seconds": seconds})
+    assert cell.load is not None
+    assert cell.load.messages == messages
+    assert least_duration_s(cell) == pytest.approx(messages / rate, rel=0.2)
