@@ -17,7 +17,7 @@ from transports.regular_files import read_unlinked
 
 TRIAL_MARKS = ("plan.json", "capacity.json")
 ALONE = "alone"
-"""The experiment of runs that belong to no trial."""
+"""The experiment of runs that belong to no trial, and lie in the folder of results itself."""
 MOST_INT = 2**31 - 1
 """The largest number that a column of 32 bits holds."""
 MOST_LONG = 2**63 - 1
@@ -96,15 +96,23 @@ def finished_record(folder: Path) -> Record:
     return record
 
 
-def experiment_of(folder: Path) -> str:
-    """Return the name of the trial that holds the run's folder, or ALONE."""
+def experiment_of(folder: Path, results: Path | None = None) -> str:
+    """Return the name of the trial that holds the run's folder, or ALONE.
+
+    With `results`, the folder in which the run was looked for, a folder in it that holds runs counts as a trial.
+    """
     above = folder.resolve().parent
-    return above.name if any((above / mark).exists() for mark in TRIAL_MARKS) else ALONE
+    if any((above / mark).exists() for mark in TRIAL_MARKS):
+        return above.name
+    if results is None or results in (folder, folder.parent):
+        return ALONE
+    return folder.parent.name
 
 
-def facts_of(folder: Path, record: Record) -> RunFacts:
+def facts_of(folder: Path, record: Record, results: Path | None = None) -> RunFacts:
     """Take from run.json the facts that a summary needs. RunUnreadableError if one is out of its range.
 
+    `results` is the folder in which the run was looked for, if it is known: its subfolders are experiments.
     `arm` and `paper_figures` stay empty: the reader of a trial fills them.
     """
     settings = record.get("settings") or {}
@@ -112,7 +120,7 @@ def facts_of(folder: Path, record: Record) -> RunFacts:
     offered = rates.get("offered_orders_per_s", settings.get("orders_per_s"))
     arrivals = settings.get("arrivals", "fixed")
     gateways = max(len(record.get("pairs") or ()), settings.get("pairs") or 1, settings.get("gateways") or 1)
-    experiment = experiment_of(folder)
+    experiment = experiment_of(folder, results)
     run = folder.resolve().name
     if not (is_utf8(experiment) and is_utf8(run)):
         raise RunUnreadableError(f"{printable(str(folder))} has a name that is no UTF-8: rename it")

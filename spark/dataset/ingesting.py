@@ -20,7 +20,8 @@ from spark.dataset.folder import DatasetFolder
 from spark.dataset.part_files import RUN, PartFiles
 from spark.dataset.replacing import changing
 from spark.dataset.runs import RUNS, RUNS_SCHEMA, IngestedRun, Name, parts_of, read_runs
-from spark.run_facts import RunFacts
+from spark.errors import DatasetUnreadableError
+from spark.run_facts import ALONE, RunFacts
 from spark.tables.schemas import EVENTS, KINDS, table_schema
 from spark.tables.spool_by_arrow import QUARANTINE as QUARANTINE_COLUMNS
 from spark.tables.spool_by_arrow import SpoolTables, tables_of_spool
@@ -95,9 +96,12 @@ def ingest_runs(
     """Add the runs that are not in the tables yet, or all `again`; their rows replace earlier rows of the same runs.
 
     With `events`, add the recorded streams, too, also of runs whose other rows are in the tables already.
+    DatasetUnreadableError if two sources have one name, or if a run would be in the tables under two names.
     """
+    _refuse_shared_names(sources)
     with changing(folder):
         earlier = read_runs(folder)
+        _refuse_second_names(sources, earlier, folder.url)
         new = sources if again else _sources_to_add(sources, earlier, with_events=events is not None)
         all_names = {run.name for run in earlier} | {source.name for source in new}
         if not new:
@@ -107,6 +111,35 @@ def ingest_runs(
             job.write_part(experiment, part, sources_of_part)
         unread = {name: dict(problems) for name, problems in job.unread.items()}
     return Ingested(len(all_names), len(new), job.records, unread)
+
+
+def _refuse_shared_names(sources: Sequence[RunSource]) -> None:
+    """Raise DatasetUnreadableError if two sources have one name, by which their rows could not be told apart."""
+    folders: dict[Name, Path] = {}
+    for source in sources:
+        folder = source.spool.parent
+        if source.name in folders:
+            experiment, run = source.name
+            raise DatasetUnreadableError(
+                f"{folders[source.name]} and {folder} would both be the run {run} of {experiment}: "
+                "rename one of the two folders"
+            )
+        folders[source.name] = folder
+
+
+def _refuse_second_names(sources: Sequence[RunSource], earlier: Sequence[IngestedRun], url: str) -> None:
+    """Raise DatasetUnreadableError if the tables have a run of a folder as one of ALONE, and so would have it twice."""
+    in_sources = {(source.name, source.fingerprint) for source in sources}
+    in_tables = {(run.name, run.fingerprint) for run in earlier}
+    for source in sources:
+        experiment, run = source.name
+        name_as_alone = ((ALONE, run), source.fingerprint)
+        if experiment != ALONE and name_as_alone in in_tables and name_as_alone not in in_sources:
+            raise DatasetUnreadableError(
+                f"{url} has {run} of {experiment} as a run of {ALONE} (an older version wrote it, or an ingest of "
+                f"{experiment} by itself), and would have it twice: remove that folder, or name another by --tables, "
+                "and make the tables again, with exchange spark ingest"
+            )
 
 
 def _sources_to_add(sources: Sequence[RunSource], earlier: Sequence[IngestedRun], with_events: bool) -> list[RunSource]:

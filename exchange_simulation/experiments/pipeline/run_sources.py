@@ -48,17 +48,17 @@ def find_runs(results: Path) -> RunSources:
     for folder in folders:
         try:
             is_set_aside = folder.name in set_aside_of_trial[folder.parent]
-            sources.append(source_of(folder, is_set_aside))
+            sources.append(source_of(folder, is_set_aside, results))
         except (RunUnfinishedError, RunUnreadableError) as error:
             left_out[str(folder)] = str(error)
     return RunSources(tuple(sources), left_out)
 
 
-def source_of(folder: Path, is_set_aside: bool) -> RunSource:
-    """Return the source of a finished run, from its record. RunUnfinishedError, RunUnreadableError."""
+def source_of(folder: Path, is_set_aside: bool, results: Path) -> RunSource:
+    """Return the source of a finished run below `results`, from its record. RunUnfinishedError, RunUnreadableError."""
     record = finished_record(folder)
     file_status = (folder / "run.json").stat()
-    facts = facts_of(folder, record)
+    facts = facts_of(folder, record, results)
     paper_figures = {}
     try:
         for name in PAPER_FIGURES:
