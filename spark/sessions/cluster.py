@@ -32,6 +32,7 @@ EXECUTOR_PATIENCE_S = 60.0
 LOOPBACK = "127.0.0.1"
 SECRET = "EXCHANGE_SPARK_SECRET"
 """The environment variable with the secret of a standalone cluster, its spark.authenticate.secret."""
+DYNAMIC_ALLOCATION = "spark.dynamicAllocation.enabled"
 AUTHENTICATED = {"spark.authenticate": "true", "spark.network.crypto.enabled": "true"}
 
 
@@ -115,9 +116,13 @@ def home_of(master: str, folder: Path) -> Path:
 
 
 def wait_for_executor(spark: SparkSession, patience_s: float = EXECUTOR_PATIENCE_S) -> None:
-    """Wait for the first executor; SparkUnavailableError if none comes, since a job would wait for it forever."""
+    """Wait for the first executor; SparkUnavailableError if none comes, since a job would wait for it forever.
+
+    A session with dynamic allocation does not wait: its executors may come only when a job needs them.
+    """
     context = spark.sparkContext
-    if is_one_jvm(str(context.master)):
+    is_dynamic = context.getConf().get(DYNAMIC_ALLOCATION, "false") == "true"
+    if is_one_jvm(str(context.master)) or is_dynamic:
         return
     until_s = time.monotonic() + patience_s
     while len(context.statusTracker().getExecutorInfos()) < 2:  # the driver is one of them

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Thread, Timer
@@ -30,12 +30,12 @@ LOCAL = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
 
 
 @contextmanager
-def standalone_cluster(folder: Path) -> Iterator[str]:
-    """Yield the master's URL; all processes are gone at the end. Each worker has a folder in `folder`: WORK_FOLDERS."""
+def standalone_cluster(folder: Path, work_folders: Sequence[str] = WORK_FOLDERS) -> Iterator[str]:
+    """Yield the master's URL; all processes are gone at the end. A worker runs for each of `work_folders`, in it."""
     with ExitStack() as daemons:
         master = daemons.enter_context(_daemon(folder, f"{DEPLOY}.master.Master", LOCAL))
         url = _word_from_log(master, r"Starting Spark master at (spark://\S+)")
-        for work_folder in WORK_FOLDERS:
+        for work_folder in work_folders:
             arguments = ["--cores", "1", "--memory", "1g", "--work-dir", str(folder / work_folder), *LOCAL, url]
             worker = daemons.enter_context(_daemon(folder, f"{DEPLOY}.worker.Worker", arguments))
             _word_from_log(worker, "Successfully (registered) with master")

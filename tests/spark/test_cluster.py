@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,6 +12,8 @@ from typing import Any, cast
 import pytest
 from pyspark.sql import SparkSession
 
+from exchange_simulation.experiments.pipeline import jobs
+from exchange_simulation.launching.errors import UserError
 from spark.errors import SparkUnavailableError
 from spark.sessions.cluster import (
     AUTHENTICATED,
@@ -121,10 +124,35 @@ def test_a_standalone_cluster_serves_only_sessions_with_its_secret(
             in_own_process(sum_on, master)
 
 
-def test_the_wait_for_an_executor_ends_with_an_error() -> None:
+def session_without_executor(**settings: str) -> SparkSession:
+    """Return what the wait for an executor asks of a session that has only a driver."""
     tracker = SimpleNamespace(getExecutorInfos=lambda: ["the driver"])
-    context = SimpleNamespace(master="spark://somewhere:7077", statusTracker=lambda: tracker)
+    context = SimpleNamespace(master="spark://somewhere:7077", statusTracker=lambda: tracker, getConf=lambda: settings)
+    return cast(SparkSession, cast(Any, SimpleNamespace(sparkContext=context)))
+
+
+def test_the_wait_for_an_executor_ends_with_an_error() -> None:
     start_s = time.monotonic()
     with pytest.raises(SparkUnavailableError, match=r"gave us no executor within 0.1 s: see that it has a worker"):
-        wait_for_executor(cast(SparkSession, cast(Any, SimpleNamespace(sparkContext=context))), patience_s=0.1)
+        wait_for_executor(session_without_executor(), patience_s=0.1)
     assert time.monotonic() - start_s < PATIENCE_S
+
+
+def test_executors_that_come_only_for_a_job_are_not_waited_for() -> None:
+    wait_for_executor(session_without_executor(**{"spark.dynamicAllocation.enabled": "true"}), patience_s=0.0)
+
+
+def count_on(master: str) -> None:
+    """Count to one by a session of the commands, which waits a second for an executor, and not a minute."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jobs, "wait_for_executor", partial(wait_for_executor, patience_s=1.0))
+        with jobs.session_for("tables", master, {}) as spark:
+            spark.range(1).count()
+
+
+@pytest.mark.jvm
+@pytest.mark.long
+def test_a_command_ends_with_an_error_if_the_cluster_has_no_worker(tmp_path: Path) -> None:
+    refusal = pytest.raises(UserError, match=r"gave us no executor within 1 s: see that it has a worker")
+    with standalone_cluster(tmp_path, work_folders=()) as master, refusal:
+        in_own_process(count_on, master)

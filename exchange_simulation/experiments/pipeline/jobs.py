@@ -29,6 +29,7 @@ from spark.dataset.opening import folder_to_change
 from spark.dataset.runs import IngestedRun
 from spark.dataset.summarizing import summarize_runs
 from spark.errors import DatasetUnreadableError, SparkError, SparkUnavailableError, typed_errors
+from spark.sessions.cluster import wait_for_executor
 from spark.sessions.connect import connected_session
 from spark.sessions.java import find_java
 from spark.sessions.master import is_connect
@@ -248,6 +249,7 @@ def session_for(tables: str, master: str, settings: Mapping[str, str]) -> Iterat
             if java.note:
                 click.echo(java.note, err=True)
             spark = session.enter_context(open_session(master, java=java, settings=settings))
+            wait_for_executor(spark)
         with typed_errors(tables):
             yield spark
 
