@@ -32,11 +32,12 @@ EXPERIMENT = "experiment"
 
 @dataclass(frozen=True, kw_only=True)
 class RunSource:
-    """A finished run on this machine. `fingerprint` is a hash of run.json, by which a run read before is known."""
+    """A finished run on this machine."""
 
     facts: RunFacts
     spool: Path
     fingerprint: str
+    """The size and time of change of run.json, by which a run that was read before is known."""
 
     @property
     def name(self) -> Name:

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -92,10 +92,11 @@ def tables_folder(run_folder: Path) -> Path:
 
 
 def _remove_abandoned(folder: Path) -> None:
-    """Remove the files that a killed analysis left. A younger one may be at work at the same time."""
+    """Remove the files that a killed analysis left. A younger one may be at work, and remove its own files."""
     for hidden in folder.glob(f".*{UNDER_WAY}"):
-        if time.time() - hidden.stat().st_mtime > ABANDONED_AFTER_S:
-            shutil.rmtree(hidden, ignore_errors=True)
+        with suppress(FileNotFoundError):
+            if time.time() - hidden.stat().st_mtime > ABANDONED_AFTER_S:
+                shutil.rmtree(hidden, ignore_errors=True)
 
 
 @contextmanager

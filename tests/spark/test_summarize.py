@@ -27,7 +27,7 @@ from spark.errors import (
 from spark.run_facts import finished_record, read_run
 from spark.run_tables import summarize
 from spark.summary import MEASURED
-from spark.tables.files import tables_folder, write_table
+from spark.tables.files import UNDER_WAY, tables_folder, write_table
 from spark.tables.schemas import KEYS, KINDS
 from spark.tables.table_writer import TableWriter
 from tests.spark.conftest import Analysed
@@ -106,6 +106,13 @@ def test_a_full_disk_is_an_error_before_spark_starts(tmp_path: Path, monkeypatch
     monkeypatch.setattr("tempfile.TemporaryFile", full)
     with pytest.raises(TablesUnwritableError, match="No space left on device"):
         tables_folder(tmp_path)
+
+
+def test_files_that_another_analysis_removes_meanwhile_are_no_error(tmp_path: Path) -> None:
+    """A link to nothing stands for a folder that is gone between the list of the files and the look at its age."""
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / f".gone{UNDER_WAY}").symlink_to(tmp_path / "nothing")
+    assert tables_folder(tmp_path) == tmp_path / "tables"
 
 
 def test_files_of_a_killed_analysis_are_removed_once_they_are_old(tmp_path: Path) -> None:
