@@ -258,4 +258,4 @@ def test_bars_of_a_simulation_are_those_of_duckdb_also_without_its_orders(
 def test_a_length_that_is_none_is_refused(every: str) -> None:
     done = CliRunner().invoke(main, ["spark", "bars", f"--every={every}"])
     assert done.exit_code == 2
-    assert "give a whole number and a unit" in done.stderr
+    assert "give a number of up to eight digits and a unit" in done.stderr
