@@ -7,7 +7,8 @@ from typing import Any
 
 from exchange_simulation.messaging.plots import figures_of
 from exchange_simulation.messaging.report import page_html
-from exchange_simulation.messaging.supply_chain.paper_figures import PAPERS_MIX
+from exchange_simulation.messaging.supply_chain.messages import MESSAGES
+from exchange_simulation.messaging.supply_chain.paper_figures import PAPERS_MIX, PUBLISHED
 from exchange_simulation.messaging.supply_chain.summary import summary_sentences
 from exchange_simulation.messaging.supply_chain.topologies import HORIZONTAL, VERTICAL
 from exchange_simulation.reports.drawing.chart import Numbers
@@ -109,3 +110,13 @@ def test_a_cell_with_a_failed_repeat_has_not_passed() -> None:
     first_sentence, *_ = summary_sentences([{**cell, "repeats": [right, failed]}, {**cell, "repeats": [right, right]}])
 
     assert first_sentence == "passed, 1 of 2: amqp"
+
+
+def test_sizes_stand_beside_the_papers_topologies_alone() -> None:
+    """Regression: the averages of table 4 stood beside the sizes of a user's file."""
+    sizes = [value for value in PUBLISHED if "(table 4)" in value.title]
+    assert len(sizes) > len(MESSAGES)
+    for value in sizes:
+        assert value.fits is not None, value.title
+        assert value.fits({"topology": ("vertical",)})
+        assert not value.fits({"topology": ("freeform",)})
