@@ -44,17 +44,23 @@ KIND_IN_WORDS = {
 
 
 def agents_of(chain: Chain, most: int) -> list[tuple[Location, ...]]:
-    """The locations of each agent: one each, or several of one kind if there are more locations than `most` agents."""
-    locations = chain.locations
+    """The locations of each agent: one each, or several of one kind if there are more locations than `most` agents.
+
+    Each kind of location has an agent, also if that makes more than `most`. Each further agent is one of the kind whose
+    agents have most locations.
+    """
+    by_kind: dict[AgentKind, list[Location]] = {}
+    for location in chain.locations:
+        by_kind.setdefault(location.kind, []).append(location)
+    agents_by_kind = dict.fromkeys(by_kind, 1)
+    for _ in range(min(most, len(chain.locations)) - len(by_kind)):
+        fullest = max(by_kind, key=lambda kind: len(by_kind[kind]) / agents_by_kind[kind])
+        agents_by_kind[fullest] += 1
     agents: list[tuple[Location, ...]] = []
-    for kind in AgentKind:
-        locations_of_kind = [location for location in locations if location.kind is kind]
-        number = len(locations_of_kind)
-        if len(locations) > most:
-            proportion = len(locations_of_kind) * most // len(locations)
-            number = min(len(locations_of_kind), max(1, proportion))
+    for kind, locations in by_kind.items():
+        number = agents_by_kind[kind]
         for first in range(number):
-            agents.append(tuple(locations_of_kind[first::number]))
+            agents.append(tuple(locations[first::number]))
     return agents
 
 

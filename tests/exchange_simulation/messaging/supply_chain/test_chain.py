@@ -123,9 +123,10 @@ def test_the_three_sizes_have_the_paper_s_proportions() -> None:
     assert shares == pytest.approx(PROBABILITIES, abs=0.002)
 
 
+@pytest.mark.parametrize("most", [4, 5, 40])
 @pytest.mark.parametrize("topology", WORKLOADS, ids=topology_id)
-def test_every_location_has_one_agent_and_an_agent_one_kind(topology: Topology) -> None:
-    agents = agents_of(Chain(topology), 40)
+def test_every_location_has_one_agent_and_an_agent_one_kind(topology: Topology, most: int) -> None:
+    agents = agents_of(Chain(topology), most)
 
     locations: list[Location] = []
     for agent in agents:
@@ -133,4 +134,4 @@ def test_every_location_has_one_agent_and_an_agent_one_kind(topology: Topology) 
         locations += agent
 
     assert sorted(locations, key=str) == sorted(Chain(topology).locations, key=str)
-    assert len(agents) <= 40
+    assert len(agents) <= most
