@@ -123,6 +123,7 @@ class MadeUpRun:
                 "max_rss_bytes": 1 << 27,
                 "voluntary_context_switches": 1,
                 "involuntary_context_switches": 2,
+                "rss_bytes": 1 << 26,
             }
             self._add("process", usage, role, at_s)
 

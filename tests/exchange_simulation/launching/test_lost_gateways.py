@@ -90,7 +90,7 @@ def test_a_gateway_that_is_killed_hurts_no_other(running: Callable[..., Running]
 def test_a_gateway_that_stops_reading_is_dropped_once_too_many_answers_wait_for_it(
     running: Callable[..., Running],
 ) -> None:
-    words = ("--transport", "tcp", "--gateways", 3, "--rate", "max", "--duration", 20, "--timeout", 60)
+    words = ("--transport", "tcp", "--gateways", 3, "--rate", "max", "--duration", 30, "--timeout", 120)
     run = running(*words).wait_until_under_way()
     gateway_process(run, 2).send_signal(signal.SIGSTOP)
     finished = run.finish()

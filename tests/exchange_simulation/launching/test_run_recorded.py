@@ -147,7 +147,9 @@ def left_by_a_dead_launcher(folder: Path, **changed: Any) -> Path:
 
 def test_a_run_that_cannot_be_repaired_does_not_stop_other_repairs(tmp_path: Path) -> None:
     damaged = left_by_a_dead_launcher(tmp_path / "damaged", settings={"pairs": "many"})
-    newer = left_by_a_dead_launcher(tmp_path / "newer", settings={"orders_per_s": 1.0, "arrivals": "weekly"})
+    newer = left_by_a_dead_launcher(
+        tmp_path / "newer", settings={"orders_per_s": 1.0, "orders": 10, "arrivals": "weekly"}
+    )
     whole = left_by_a_dead_launcher(tmp_path / "whole")
     finished = exchange("results", "repair", "--results", tmp_path)
     assert finished.code == 1

@@ -96,7 +96,7 @@ def test_the_example_makes_a_plan(tmp_path: Path) -> None:
 def test_more_queues_than_the_broker_has_descriptors_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("resource.getrlimit", lambda _: (800, 800))
     message = refusal("--topology", "horizontal", "--base", "100")
-    assert "the broker needs 881 descriptors for queues and connections, and this shell allows 800" in message
+    assert "the broker needs 885 descriptors for queues and connections, and this shell allows 800" in message
     plan = CliRunner().invoke(main, ["bench", "supply-chain", "--plan", "--topology", "horizontal", "--base", "50"])
     assert plan.exit_code == 0
 
