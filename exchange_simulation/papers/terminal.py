@@ -6,6 +6,7 @@ from rich.text import Text
 
 from exchange.grouping import grouped
 from exchange.json_records import Record
+from exchange.words import counted
 from exchange_simulation.papers.claims import DOES_NOT_HOLD, NOT_MEASURED
 from exchange_simulation.papers.sentences import headline, in_readers_order, noise_banner, problems, seen
 from exchange_simulation.reports.tables import indented, terminal, warning
@@ -27,7 +28,7 @@ def show(record: Record) -> None:
             console.print(indented(claim_line(claim)))
     unmeasured = len(record["claims"]) - len(measured)
     if unmeasured:
-        console.print(f"\nnot measured: {unmeasured} claims")
+        console.print(f"\nnot measured: {counted(unmeasured, 'claims')}")
     for caveat in record["caveats"]:
         console.print(warning(caveat))
 

@@ -144,6 +144,8 @@ def headline(record: Record) -> str:
     capacity = f"{subject}'s capacity for {objective}"
     if has_participants:
         capacity = f"the capacity of {subject} for {objective}"
+    is_too_noisy = bool(record.get("redo_noisy")) and noise_of(record).is_noisy
+    too_noisy = f"too noisy to say: beside other work {capacity} was"
     if estimate:
         interval = f"{rounded_rate(estimate['low'])}..{rounded_rate(estimate['high'])}"
         somewhere = axis.in_words(interval)
@@ -151,23 +153,24 @@ def headline(record: Record) -> str:
         sentence = f"{subject} holds {objective} up to {value} (95% interval {interval}; {probes})"
         if estimate["high"] > WIDEST_INTERVAL * estimate["low"]:
             sentence = f"{capacity} is somewhere in {somewhere} (95% interval; {probes}, too few to say more)"
-        if record.get("redo_noisy") and noise_of(record).is_noisy:
-            sentence = f"too noisy to say: beside other work {capacity} was in {somewhere} (95% interval; {probes})"
+        if is_too_noisy:
+            sentence = f"{too_noisy} in {somewhere} (95% interval; {probes})"
         return sentence
+    known = too_noisy if is_too_noisy else f"{capacity} is"
     probed = [float(probe[axis.name]) for probe in record["probes"]]
     highest_held = answer[f"highest_held_{axis.name}"]
     if highest_held:
         highest = max([highest_held, *probed])
         is_decided = highest == highest_held
         why = f"the highest {axis.noun} tried held" if is_decided else _undecided(axis, highest)
-        return f"{capacity} is above {axis.in_words(rounded_rate(highest_held))}: {why} ({probes})"
+        return f"{known} above {axis.in_words(rounded_rate(highest_held))}: {why} ({probes})"
     lowest_failed = answer[f"lowest_failed_{axis.name}"]
     if lowest_failed:
         lowest = min([lowest_failed, *probed])
         is_decided = lowest == lowest_failed
         tried = "in reach" if lowest_failed <= record[f"reach_{axis.name}"]["low"] else "tried"
         why = f"at every {axis.noun} {tried} most probes failed" if is_decided else _undecided(axis, lowest)
-        return f"{capacity} is below {axis.in_words(rounded_rate(lowest_failed))}: {why} ({probes})"
+        return f"{known} below {axis.in_words(rounded_rate(lowest_failed))}: {why} ({probes})"
     return f"nothing is known of {capacity}: {probes}, too few to say"
 
 

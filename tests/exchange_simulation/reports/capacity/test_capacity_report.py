@@ -94,6 +94,22 @@ def test_every_kind_of_answer_is_one_sentence(of_answer: dict[str, Any], sentenc
     assert html.escape(sentence).replace("&#x27;", "&#39;") in page_html(of_answer)
 
 
+@pytest.mark.parametrize(
+    ("highest_held", "lowest_failed", "sentence"),
+    [
+        (None, 101.0, "was below 101 orders/s: at every rate in reach most probes failed (1 probe)"),
+        (118_345, None, "was above 118,000 orders/s: the highest rate tried held (1 probe)"),
+    ],
+)
+def test_a_bound_from_noisy_probes_is_no_answer(
+    highest_held: float | None, lowest_failed: float | None, sentence: str
+) -> None:
+    noisy_probe = {**PROBE, "orders_per_s": 101.0, "noise_share": 0.4}
+    redone = record(None, highest_held, lowest_failed, probes=[noisy_probe], redo_noisy={"most_tries": 3})
+    assert headline(redone) == f"too noisy to say: beside other work tcp's capacity for p99 <= 1ms {sentence}"
+    assert headline(redone | {"redo_noisy": None}) == f"tcp's capacity for p99 <= 1ms {sentence.replace('was', 'is')}"
+
+
 def test_the_answer_is_printed_first_and_noise_beside_each_rate(capsys: pytest.CaptureFixture[str]) -> None:
     show(record(ESTIMATE, 30_000, 64_000))
     lines = capsys.readouterr().out.splitlines()
