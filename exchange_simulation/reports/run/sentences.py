@@ -28,7 +28,7 @@ MEANINGS = {
     "complete": "all orders were sent, and counts, checksums and read-backs agree.",
     "partial": "the run ended early; what was measured until then is shown.",
     "invalid": "counts, checksums or read-backs disagree; do not use these figures.",
-    "saturated": "the run is valid, but did not keep up with the offered load.",
+    "saturated": "the run is valid, but orders were not all sent or answered in time:",
 }
 
 SOCKET_COUNTERS = ("segments_out", "bytes_out", "segments_in", "bytes_in", "retransmits")
