@@ -44,10 +44,10 @@ KIND_IN_WORDS = {
 
 
 def agents_of(chain: Chain, most: int) -> list[tuple[Location, ...]]:
-    """The locations of each agent: one each, or several of one kind if there are more locations than `most` agents.
+    """Return the locations of each agent: one each, or several of one kind if there are more locations than `most`.
 
-    Each kind of location has an agent, also if that makes more than `most`. Each further agent is one of the kind whose
-    agents have most locations.
+    Each kind of location has one agent. Each further agent, up to `most`, goes to the kind whose agents have the most
+    locations.
     """
     by_kind: dict[AgentKind, list[Location]] = {}
     for location in chain.locations:

@@ -243,7 +243,7 @@ class SlowFirstReply:
         self._took_ns = MS
 
     def receive(self, *arguments: Any) -> int:
-        """As a link, with the batch alone: take the reply that has come. As a session: wait for the reply first."""
+        """Take the reply that has come, as a link does. Called as a session, wait for the reply first."""
         is_session = len(arguments) > 1
         if is_session:
             self.now_ns = max(self.now_ns, self._came_ns)
