@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 
 from benchmarks.comparison import BenchmarkRow, Cost, Record, in_turns, permitted_priority, record_of
 from transports.base import NotInstalled
-from transports.declaration import RunningBroker, Where
+from transports.declaration import RunningBroker, ServerPlace
 from transports.frames import FrameBatch
 from transports.nats.connection import PASSWORD as NATS_PASSWORD
 from transports.redis.connection import PASSWORD, PORT
@@ -173,7 +173,7 @@ def running_server(scheme: str) -> Iterator[RunningBroker]:
     assert declared_broker is not None
     with (
         tempfile.TemporaryDirectory() as folder,
-        declared_broker().start(Path(folder) / "server", None, nodelay=True, where=Where()) as running,
+        declared_broker().start(Path(folder) / "server", None, nodelay=True, where=ServerPlace()) as running,
     ):
         before = {name: os.environ.get(name) for name in running.environment}
         os.environ.update(running.environment)

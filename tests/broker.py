@@ -17,7 +17,7 @@ from tests.machine import lacks
 from transports.amqp.address import PASSWORD
 from transports.amqp.broker import PrivateRabbitMq
 from transports.base import NotInstalled
-from transports.declaration import RunningBroker, Where
+from transports.declaration import RunningBroker, ServerPlace
 from transports.keys import make_keys
 from transports.rabbitmq import Node
 from transports.rabbitmq.boot import find_server
@@ -60,7 +60,7 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str]
             assert declared, f"{scheme} declares no broker that a test could start"
             folder = tmp_path_factory.mktemp("broker") / f"of {scheme}"
             with absence_of_broker_handled():
-                broker = stack.enter_context(declared().start(folder, None, nodelay=True, where=Where()))
+                broker = stack.enter_context(declared().start(folder, None, nodelay=True, where=ServerPlace()))
             if isinstance(broker.server, PrivateRabbitMq):
                 broker.server.node.evaluate(LOG_ONLY_WARNINGS)
             return broker

@@ -44,7 +44,7 @@ def later(name: str) -> Callable[..., Any]:
 
 
 @dataclass(frozen=True)
-class Where:
+class ServerPlace:
     """The place where a broker is started: loopback of this host, or another network namespace of this host."""
 
     host: str = "127.0.0.1"
@@ -175,7 +175,7 @@ class Broker(ABC):
 
     @abstractmethod
     def start(
-        self, folder: Path, process_group: int | None, nodelay: bool, where: Where
+        self, folder: Path, process_group: int | None, nodelay: bool, where: ServerPlace
     ) -> AbstractContextManager[RunningBroker]:
         """Start a broker for the time of the context; it leaves no process and no file.
 

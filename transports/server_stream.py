@@ -1,7 +1,7 @@
-"""A connection to a server as two buffers of bytes, with four bounds.
+"""A connection to a server: a buffer of incoming bytes, a buffer of outgoing bytes, and two bounds in each.
 
-Buffers and bounds are arrays, in which the compiled calls that a link lends go on where Python stopped. The protocol is
-the business of the classes that build on this one.
+Buffers and bounds are arrays, so that the compiled calls that a link lends go on where Python stopped. Subclasses know
+the protocol.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from transports.base import PeerGone
 from transports.frames import Bytes, Longs
 from transports.waiting import READABLE, WRITABLE, Sleeper
 
-# Places in `bounds`.
+# Indexes of `bounds`.
 BEGIN = 0
-"""The begin, in the incoming bytes, of those that are not taken."""
+"""Where the incoming bytes begin that no reader has taken."""
 END = 1
-"""The end of those bytes."""
+"""Where the incoming bytes end."""
 UNSENT = 2
-"""The begin, in the outgoing bytes, of those that are not sent."""
+"""Where the outgoing bytes begin that are not sent."""
 UNSENT_END = 3
-"""The end of those bytes."""
+"""Where the outgoing bytes end."""
 BOUNDS = 4
 """The length of `bounds`."""
 
@@ -48,7 +48,7 @@ class ServerStream(ABC):
         """Return the error of a connection that ended. An error that the server reported before replaces `why`."""
 
     def fill(self) -> None:
-        """Take in the bytes that have come, as far as there is room."""
+        """Receive once, without waiting, as many bytes as the incoming buffer has room for. PeerGone."""
         bounds = self.bounds
         incoming = self.incoming
         begin = int(bounds[BEGIN])
@@ -75,12 +75,15 @@ class ServerStream(ABC):
         bounds[END] = end + received
 
     def write(self, command: bytes) -> None:
-        """Send a command after everything that was taken before."""
+        """Send a command after all earlier bytes. PeerGone.
+
+        What the socket does not take yet is sent by a later `flush`.
+        """
         self._waiting_commands.append(command)
         self.flush()
 
     def flush(self) -> bool:
-        """Send the outgoing bytes, and then the commands that found no room among them. True if all of it has gone."""
+        """Send the outgoing bytes, then the commands that had no room among them. True if all of it was sent."""
         bounds = self.bounds
         while True:
             begin = int(bounds[UNSENT])
@@ -108,7 +111,7 @@ class ServerStream(ABC):
     def _take_last_words(self) -> None:
         """Take in what the server sent before it hung up, so that `gone` can find its reason."""
         with contextlib.suppress(PeerGone):
-            ServerStream.fill(self)
+            ServerStream.fill(self)  # not `self.fill`: an override may do more than receive
 
     @property
     def has_unsent(self) -> bool:
@@ -131,7 +134,7 @@ class ServerStream(ABC):
         Sleeper([self.events(readable)]).sleep(until_ns)
 
     def end(self, until_ns: int) -> None:
-        """Say that nothing more comes, and read what still comes until the server hangs up, or `until_ns`.
+        """Tell the server that we send nothing more, and read until it hangs up, or `until_ns`.
 
         A socket that is closed with unread bytes resets its connection, and the server drops what it has not read yet.
         """

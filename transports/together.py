@@ -1,4 +1,4 @@
-"""Several links of one thread: waiting for all of them at once, and their facts together."""
+"""Several links of one thread: sleeps until any of them has news, and sums their facts."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ class SleepTogether:
 
     def __init__(self) -> None:
         self._watched: list[tuple[int, int]] = []
+        """(descriptor, events) of the links of the last call, for which `_sleeper` was made."""
         self._sleeper = Sleeper([])
 
     def sleep(self, links: Iterable[Link], until_ns: int) -> None:
@@ -29,16 +30,16 @@ class SleepTogether:
         """
         watched: list[tuple[int, int]] = []
         for link in links:
-            of_link = link.watched()
-            if not of_link:
+            watched_by_link = link.watched()
+            if not watched_by_link:
                 until_ns = min(until_ns, time.monotonic_ns() + BLIND_SLEEP_NS)
-            watched += of_link
+            watched += watched_by_link
         if watched != self._watched:
             self._watched = watched
             self._sleeper = Sleeper(watched)
         self._sleeper.sleep(until_ns)
 
 
-def added_facts(links: Iterable[Link]) -> dict[str, Any]:
-    """Return the links' facts together, as `sum_of_facts` adds them."""
+def sum_of_link_facts(links: Iterable[Link]) -> dict[str, Any]:
+    """Return the facts of all links as those of one, as `sum_of_facts` says."""
     return sum_of_facts([link.facts() for link in links])

@@ -13,7 +13,7 @@ from gateway.engines.dividing import append_frames_of
 from gateway.offering import BATCH_ORDERS
 from transports.base import Link, excuse_of
 from transports.frames import FrameBatch, Longs
-from transports.together import SleepTogether, added_facts
+from transports.together import SleepTogether, sum_of_link_facts
 
 CROWDED_SLEEP_NS = 1_000_000
 """The longest sleep while frames wait for room on a link."""
@@ -166,7 +166,7 @@ class EngineLinks(Link):
         return have_left
 
     def facts(self) -> dict[str, Any]:
-        return added_facts(self._links)
+        return sum_of_link_facts(self._links)
 
     def excuse(self) -> str:
         return excuse_of(self._links)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from exchange.measurements import LogBuckets
 from exchange.results import ResourceUsage, SubscriberResult
 from gateway.market_data.subscriber import ASK_EVERY_NS, Subscriber
-from transports.together import SleepTogether, added_facts
+from transports.together import SleepTogether, sum_of_link_facts
 
 
 class FeedsSubscriber:
@@ -81,7 +81,7 @@ class FeedsSubscriber:
             junk_frames=total(lambda feed: feed.junk_frames),
             usage=ResourceUsage.now().since(self._usage_at_start),
             sockets=[socket for link in links for socket in link.sockets()],
-            link=added_facts(links),
+            link=sum_of_link_facts(links),
             feeds=feeds,
             stopped=next((feed.stopped for feed in feeds if feed.stopped), None),
         )

@@ -24,7 +24,7 @@ from transports.base import LAST_LOOK_NS, Link, PeerGone
 from transports.frames import FrameBatch
 from transports.lending import NOTICE, lent_by
 from transports.sockets import counted_since
-from transports.together import SleepTogether, added_facts
+from transports.together import SleepTogether, sum_of_link_facts
 
 CROWDED_SLEEP_NS = 1_000_000
 """The longest sleep while answers wait for room on a link."""
@@ -342,7 +342,7 @@ class SharedEngineService(EngineLoop):
             handshakes_refused=sum(session.refused + session.link.refused for session in self._sessions),
             usage=self._reporting.usage(),
             sockets=sockets,
-            link=added_facts(self._links),
+            link=sum_of_link_facts(self._links),
             gateway_said=None,
             sessions=[session.result() for session in self._sessions],
             market=MarketResult(

@@ -24,7 +24,7 @@ from transports import keys as keys_module
 from transports.amqp.address import PASSWORD
 from transports.amqp.broker import PrivateRabbitMq, RabbitMq
 from transports.base import BadAddress, Link, PeerGone
-from transports.declaration import RunningBroker, Where
+from transports.declaration import RunningBroker, ServerPlace
 from transports.frames import FrameBatch
 from transports.keys import CONNECTOR, FILES, LISTENER, SECRETS, Keys, make_keys
 from transports.rabbitmq.node import greeting_of
@@ -271,7 +271,7 @@ def test_all_frames_in_openssl_s_buffer_are_received_in_one_turn(keys: Path) -> 
 def broker(keys: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
     need_rabbitmq()
     folder = tmp_path_factory.mktemp("secure") / "node"
-    with RabbitMq().start(folder, process_group=None, nodelay=True, where=Where(keys=keys)) as running:
+    with RabbitMq().start(folder, process_group=None, nodelay=True, where=ServerPlace(keys=keys)) as running:
         yield running
 
 

@@ -17,7 +17,7 @@ from transports.amqp.address import CA_FILE, PASSWORD, PASSWORD_FILE, BrokerAddr
 from transports.amqp.session import BrokerSession
 from transports.amqp.topology import EXCHANGES, NAMES, LinkSide, queue_length
 from transports.base import Address, TransportError
-from transports.declaration import Broker, BrokerServer, RunningBroker, Where
+from transports.declaration import Broker, BrokerServer, RunningBroker, ServerPlace
 from transports.rabbitmq import Node, NodeAddress, NodeSettings, private_node, running_node, server_in_words
 from transports.servers.usage import ProcessUsage
 
@@ -37,7 +37,9 @@ class RabbitMq(Broker):
         return server_in_words()
 
     @contextlib.contextmanager
-    def start(self, folder: Path, process_group: int | None, nodelay: bool, where: Where) -> Iterator[RunningBroker]:
+    def start(
+        self, folder: Path, process_group: int | None, nodelay: bool, where: ServerPlace
+    ) -> Iterator[RunningBroker]:
         options = self.options
         settings = NodeSettings(
             nodelay=nodelay,

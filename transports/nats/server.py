@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from transports.base import Address, BadAddress
-from transports.declaration import Broker, RunningBroker, Where
+from transports.declaration import Broker, RunningBroker, ServerPlace
 from transports.nats.connection import PASSWORD, Connection, server_address
 from transports.nats.deliveries import DURABLE, SYNCS
 from transports.nats.jetstream import JetStreamApi
@@ -59,7 +59,9 @@ class Nats(Broker):
         return f"{PRODUCT}, {find_program(PROGRAM, VARIABLE, HOW_TO_GET_IT)}"
 
     @contextlib.contextmanager
-    def start(self, folder: Path, process_group: int | None, nodelay: bool, where: Where) -> Iterator[RunningBroker]:
+    def start(
+        self, folder: Path, process_group: int | None, nodelay: bool, where: ServerPlace
+    ) -> Iterator[RunningBroker]:
         if not nodelay:
             raise NagleNotHonoured("a NATS server always sets TCP_NODELAY on its sockets: leave broker out of --nagle")
         token = secrets.token_hex(16)

@@ -16,7 +16,7 @@ from typing import Any
 
 import psutil
 
-from transports.declaration import Where
+from transports.declaration import ServerPlace
 from transports.keys import CONNECTOR, Keys
 from transports.rabbitmq.boot import NodeFolder, check_open_files, find_server
 from transports.rabbitmq.process import NodeAddress
@@ -25,14 +25,18 @@ from transports.servers.ending import end_in_words, end_process
 from transports.servers.starting import ServerDidNotStart, wait_until_ready
 from transports.sockets import reserved_port
 
-LOOPBACK = Where()
+LOOPBACK = ServerPlace()
 USER = "exchange"
 VHOST = "/"
 READY_S = 180.0
+"""The longest time that a node may take to speak AMQP."""
 PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
 CONNECTION_START = struct.pack(">HH", 10, 10)
+"""Class and method number of Connection.Start, with which its frame begins."""
 FRAME_HEADER = struct.Struct(">BHI")
+"""Type, channel, and bytes of a frame."""
 METHOD_FRAME = 1
+"""The type of a frame that holds a method."""
 
 
 class NodePortTaken(RabbitMqError):
@@ -55,7 +59,7 @@ class Node(NodeAddress):
 
     folder: Path
     process: subprocess.Popen[bytes] = field(repr=False)
-    where: Where = field(repr=False)
+    where: ServerPlace = field(repr=False)
 
     @classmethod
     def start(
@@ -67,22 +71,24 @@ class Node(NodeAddress):
         outlives_us: bool = False,
         port: int = 0,
         patience_s: float = READY_S,
-        where: Where = LOOPBACK,
+        where: ServerPlace = LOOPBACK,
     ) -> Node:
         """Start a node and wait until it speaks AMQP. The folder must not exist; `stop` removes it.
 
         process_group    the group of our session that the node joins; None makes the node lead a new session
         outlives_us      the node goes on when we end; otherwise it ends with us, also if we are killed
         port             0 takes a free port
-        where            on loopback, or in another network namespace
+        where            on loopback, on another address of this host, or in another network namespace
         RabbitMqMissing, NodePortTaken, NodeDidNotStart: after these errors no process and no file of the node is left.
         """
         settings = settings or NodeSettings()
         server = find_server()
         check_open_files()
         with _reserved(port, where) as node_port:
-            new = NodeFolder.make(folder, settings, where.host, node_port, USER, outlives_us)
-            return cls._start_in(new, server, node_port, settings.facts, process_group, outlives_us, patience_s, where)
+            new_folder = NodeFolder.make(folder, settings, where.host, node_port, USER, outlives_us)
+            return cls._start_in(
+                new_folder, server, node_port, settings.facts, process_group, outlives_us, patience_s, where
+            )
 
     @classmethod
     def _start_in(
@@ -94,7 +100,7 @@ class Node(NodeAddress):
         process_group: int | None,
         outlives_us: bool,
         patience_s: float,
-        where: Where,
+        where: ServerPlace,
     ) -> Node:
         """Start a node over a folder that exists, and wait until it speaks AMQP."""
         began_s = time.monotonic()
@@ -105,7 +111,18 @@ class Node(NodeAddress):
             _stop(process, folder.path)
             raise
         about = _facts(greeting, process.pid, port, time.monotonic() - began_s, settings)
-        return cls(where.host, port, USER, folder.password, VHOST, process.pid, about, folder.path, process, where)
+        return cls(
+            host=where.host,
+            port=port,
+            user=USER,
+            password=folder.password,
+            vhost=VHOST,
+            pid=process.pid,
+            about=about,
+            folder=folder.path,
+            process=process,
+            where=where,
+        )
 
     def restart(self, patience_s: float = READY_S) -> Node:
         """End the node and start it over its own folder: same address, same user, same durable queues.
@@ -139,7 +156,7 @@ class Node(NodeAddress):
 
 @contextlib.contextmanager
 def private_node(
-    folder: Path, process_group: int | None = None, settings: NodeSettings | None = None, where: Where = LOOPBACK
+    folder: Path, process_group: int | None = None, settings: NodeSettings | None = None, where: ServerPlace = LOOPBACK
 ) -> Iterator[Node]:
     """A node that ends with the context, or with us."""
     node = Node.start(folder, settings, process_group=process_group, where=where)
@@ -150,7 +167,7 @@ def private_node(
 
 
 @contextlib.contextmanager
-def _reserved(port: int, where: Where) -> Iterator[int]:
+def _reserved(port: int, where: ServerPlace) -> Iterator[int]:
     """Reserve the port while the context lasts. NodePortTaken if it cannot be had."""
     with contextlib.ExitStack() as closing:
         try:
@@ -182,7 +199,7 @@ def _launch(
 
 
 def _wait_until_ready(
-    process: subprocess.Popen[bytes], folder: NodeFolder, port: int, until_s: float, where: Where
+    process: subprocess.Popen[bytes], folder: NodeFolder, port: int, until_s: float, where: ServerPlace
 ) -> Greeting:
     tls = None if where.keys is None else Keys.checked(where.keys).tls(CONNECTOR)
 

@@ -94,7 +94,15 @@ def reclaim() -> bool:
 
 
 def _write_state(folder: Path, node: Node) -> NodeAddress:
-    address = NodeAddress(node.host, node.port, node.user, node.password, node.vhost, node.pid, node.about)
+    address = NodeAddress(
+        host=node.host,
+        port=node.port,
+        user=node.user,
+        password=node.password,
+        vhost=node.vhost,
+        pid=node.pid,
+        about=node.about,
+    )
     state = {"address": asdict(address), "began_s": psutil.Process(node.pid).create_time()}
     write_private(folder / "state.new", json.dumps(state))
     (folder / "state.new").rename(folder / "state.json")

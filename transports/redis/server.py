@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from transports.base import Address, BadAddress
-from transports.declaration import Broker, RunningBroker, Where
+from transports.declaration import Broker, RunningBroker, ServerPlace
 from transports.redis.connection import PASSWORD, RedisConnection, server_address
 from transports.redis.kinds import STREAM, SYNCS
 from transports.redis.resp import NoResp, command, parse
@@ -50,7 +50,9 @@ class Redis(Broker):
         return f"{PRODUCT}, {find_program(PROGRAM, VARIABLE, HOW_TO_GET_IT)}"
 
     @contextlib.contextmanager
-    def start(self, folder: Path, process_group: int | None, nodelay: bool, where: Where) -> Iterator[RunningBroker]:
+    def start(
+        self, folder: Path, process_group: int | None, nodelay: bool, where: ServerPlace
+    ) -> Iterator[RunningBroker]:
         if not nodelay:
             raise NagleNotHonoured("a Redis server always sets TCP_NODELAY on its sockets: leave broker out of --nagle")
         password = secrets.token_hex(16)

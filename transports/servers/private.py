@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from transports.declaration import Where
+from transports.declaration import ServerPlace
 from transports.servers.accepted import accepted_sockets
 from transports.servers.ending import end_in_words
 from transports.servers.starting import ServerDidNotStart, wait_until_ready
@@ -63,7 +63,7 @@ class PrivateServer:
     folder: Path
     host: str
     port: int
-    where: Where = field(repr=False)
+    where: ServerPlace = field(repr=False)
     keeper: subprocess.Popen[bytes] = field(repr=False)
     pid: int
     about: dict[str, Any]
@@ -71,7 +71,7 @@ class PrivateServer:
     """The use of the processes that `restart` has ended."""
 
     @classmethod
-    def start(cls, command: ServerCommand, folder: Path, process_group: int | None, where: Where) -> Self:
+    def start(cls, command: ServerCommand, folder: Path, process_group: int | None, where: ServerPlace) -> Self:
         """Start the server and wait until it answers. `folder` must not exist; `stop` removes it.
 
         ServerDidNotStart: nothing of the server is left then.
@@ -184,7 +184,7 @@ class PrivateServer:
 
 
 def _launch(
-    command: ServerCommand, folder: Path, port: int, process_group: int | None, where: Where
+    command: ServerCommand, folder: Path, port: int, process_group: int | None, where: ServerPlace
 ) -> tuple[subprocess.Popen[bytes], int]:
     """Start the keeper; returns it and the server's process number."""
     command_line = command.command_line(where.host, port, folder)

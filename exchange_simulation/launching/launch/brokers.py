@@ -20,7 +20,7 @@ from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.record.machine import has_proc
 from exchange_simulation.launching.transport_urls import split_query, url_options_of, with_option
 from transports.base import Address, BadAddress, TransportError, mask
-from transports.declaration import Broker, RunningBroker, Where
+from transports.declaration import Broker, RunningBroker, ServerPlace
 from transports.registry import transport_of
 from transports.servers.starting import ServerDidNotStart
 
@@ -148,9 +148,9 @@ class Brokers:
                 raise CannotStart(str(error)) from error
         return replace(running, is_reachable=self._network is None, folder=folder)
 
-    def _where(self, secure: str | None) -> Where:
+    def _where(self, secure: str | None) -> ServerPlace:
         """Return the place of a new broker, on loopback or in the network, with the folder of keys if there is one."""
-        on_loopback = Where(keys=Path(secure) if secure else None)
+        on_loopback = ServerPlace(keys=Path(secure) if secure else None)
         network = self._network
         if self._address is not None:
             return replace(on_loopback, host=self._address)

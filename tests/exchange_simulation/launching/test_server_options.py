@@ -17,7 +17,7 @@ from exchange_simulation.launching.transport_defaults import with_transport_defa
 from exchange_simulation.launching.transport_urls import split_query
 from transports.amqp.broker import RabbitMq
 from transports.base import BadAddress
-from transports.declaration import RunningBroker, Where
+from transports.declaration import RunningBroker, ServerPlace
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[dict[str, str], set[i
 
     @contextlib.contextmanager
     def start(
-        self: RabbitMq, folder: Path, process_group: int | None, nodelay: bool, where: Where
+        self: RabbitMq, folder: Path, process_group: int | None, nodelay: bool, where: ServerPlace
     ) -> Iterator[RunningBroker]:
         noted.append((dict(self.options), os.sched_getaffinity(0)))
         yield RunningBroker(f"amqp://me@host:{len(noted)}/")

@@ -13,7 +13,7 @@ import pytest
 from tests.machine import until
 from tests.transports.conftest import TOKEN, carry, deadline_ns, greet, joined, serve_links_until
 from transports.base import Address, BadAddress, Link, Pattern, PeerGone
-from transports.declaration import BreakableServer, RunningBroker, Where
+from transports.declaration import BreakableServer, RunningBroker, ServerPlace
 from transports.frames import FrameBatch
 from transports.nats import connection, jetstream
 from transports.nats.connection import PASSWORD
@@ -29,7 +29,7 @@ MESSAGES = 600
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningBroker]:
     """A server of the test's own that syncs before it confirms."""
     broker = Nats().with_options({"sync": "always"})
-    with broker.start(tmp_path / "server", None, nodelay=True, where=Where()) as running:
+    with broker.start(tmp_path / "server", None, nodelay=True, where=ServerPlace()) as running:
         monkeypatch.setenv(PASSWORD, running.environment[PASSWORD])
         yield running
 
@@ -163,7 +163,7 @@ def test_a_stream_that_somebody_deleted_ends_the_sender(url: str, nats: RunningB
 
 def test_a_server_without_jetstream_is_refused_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("transports.nats.server.JETSTREAM", "")
-    with Nats().start(tmp_path / "server", None, nodelay=True, where=Where()) as running:
+    with Nats().start(tmp_path / "server", None, nodelay=True, where=ServerPlace()) as running:
         monkeypatch.setenv(PASSWORD, running.environment[PASSWORD])
         with pytest.raises(BadAddress, match="has no JetStream, which delivery=durable needs: start it with"):
             listen(f"{running.url}?delivery=durable", TOKEN)

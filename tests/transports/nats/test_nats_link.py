@@ -10,7 +10,7 @@ import pytest
 from tests.transports.conftest import TOKEN, deadline_ns, greet, joined, serve_links_until
 from tests.transports.nats.conftest import server_that_sends
 from transports.base import BadAddress, Link, Pattern, PeerGone
-from transports.declaration import RunningBroker, Where
+from transports.declaration import RunningBroker, ServerPlace
 from transports.frames import FrameBatch
 from transports.lending import lent_by
 from transports.nats.connection import PASSWORD, Connection
@@ -252,7 +252,7 @@ def test_a_server_that_hangs_up_and_lives_on_may_have_found_us_too_slow(
     sees_it_by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broker = Nats().with_options({"max_pending": str(1 << 20)})
-    with broker.start(tmp_path / "server", process_group=None, nodelay=True, where=Where()) as running:
+    with broker.start(tmp_path / "server", process_group=None, nodelay=True, where=ServerPlace()) as running:
         monkeypatch.setenv(PASSWORD, running.environment[PASSWORD])
         assert isinstance(running.server, PrivateNats)
         with joined(f"{running.url}?rcvbuf=4096") as (slow, quick):
@@ -274,7 +274,7 @@ def test_a_message_over_the_server_s_limit_is_named_with_the_limit(
     sees_it_by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("transports.nats.server.JETSTREAM", "max_payload: 1000\n")
-    with Nats().start(tmp_path / "server", process_group=None, nodelay=True, where=Where()) as running:
+    with Nats().start(tmp_path / "server", process_group=None, nodelay=True, where=ServerPlace()) as running:
         monkeypatch.setenv(PASSWORD, running.environment[PASSWORD])
         with joined(running.url) as (_, connector):
             connector.send(FrameBatch.of(bytes(2000)), 0)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.transports.conftest import TOKEN, carry, joined, serve_links_until
 from transports.base import BadAddress, NotInstalled, PeerGone
-from transports.declaration import BreakableServer, RunningBroker, Where
+from transports.declaration import BreakableServer, RunningBroker, ServerPlace
 from transports.frames import FrameBatch
 from transports.nats.connection import PASSWORD
 from transports.nats.nats_py import MOST_PENDING_BYTES
@@ -39,7 +39,7 @@ def test_a_server_that_dies_ends_both_ends(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path_factory.mktemp("own") / "server"
-    with Nats().start(folder, None, nodelay=True, where=Where()) as running:
+    with Nats().start(folder, None, nodelay=True, where=ServerPlace()) as running:
         monkeypatch.setenv(PASSWORD, running.environment[PASSWORD])
         assert isinstance(running.server, BreakableServer)
         with joined(f"{running.url}?client=nats-py") as ends:

@@ -14,7 +14,7 @@ from tests.broker import is_gone
 from tests.machine import until
 from tests.transports.conftest import joined
 from transports.base import Address, BadAddress, Link, NotInstalled, PeerGone, TransportError
-from transports.declaration import RunningBroker, Where
+from transports.declaration import RunningBroker, ServerPlace
 from transports.frames import FrameBatch
 from transports.nats.connection import PASSWORD
 from transports.nats.server import VARIABLE, Nats
@@ -24,9 +24,9 @@ from transports.servers.starting import ServerDidNotStart
 STARTER = """
 import sys, time
 from pathlib import Path
-from transports.declaration import Where
+from transports.declaration import ServerPlace
 from transports.nats.server import Nats
-with Nats().start(Path(sys.argv[1]), process_group=None, nodelay=True, where=Where()) as running:
+with Nats().start(Path(sys.argv[1]), process_group=None, nodelay=True, where=ServerPlace()) as running:
     print(running.server.pid, running.server.keeper.pid, flush=True)
     time.sleep(600)
 """
@@ -51,7 +51,7 @@ def takes_turn(end: Link) -> bool:
 
 
 def test_the_death_of_the_server_is_noticed_at_both_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Nats().start(tmp_path / "server", process_group=None, nodelay=True, where=Where()) as running:
+    with Nats().start(tmp_path / "server", process_group=None, nodelay=True, where=ServerPlace()) as running:
         monkeypatch.setenv(PASSWORD, running.environment[PASSWORD])
         with joined(running.url) as ends:
             assert isinstance(running.server, PrivateServer)
@@ -92,7 +92,7 @@ def test_a_program_that_is_another_is_quoted_and_leaves_nothing(
         pytest.raises(
             ServerDidNotStart, match="NATS ended with exit code 0 while it started; it said last:\nI am somebody else"
         ),
-        Nats().start(tmp_path / "server", process_group=None, nodelay=True, where=Where()),
+        Nats().start(tmp_path / "server", process_group=None, nodelay=True, where=ServerPlace()),
     ):
         pass
     assert not (tmp_path / "server").exists()
@@ -101,7 +101,7 @@ def test_a_program_that_is_another_is_quoted_and_leaves_nothing(
 def test_nagle_at_the_server_is_refused_in_words(tmp_path: Path) -> None:
     with (
         pytest.raises(TransportError, match="always sets TCP_NODELAY"),
-        Nats().start(tmp_path / "server", process_group=None, nodelay=False, where=Where()),
+        Nats().start(tmp_path / "server", process_group=None, nodelay=False, where=ServerPlace()),
     ):
         pass
 

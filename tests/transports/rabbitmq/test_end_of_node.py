@@ -16,7 +16,7 @@ import pytest
 
 from tests.broker import family, files_others_may_touch, is_gone, need_rabbitmq
 from tests.machine import PATIENCE_S, until
-from transports.declaration import Where
+from transports.declaration import ServerPlace
 from transports.rabbitmq import Node, RabbitMqError, private_node
 
 START_A_NODE = """
@@ -72,7 +72,7 @@ def test_a_node_joins_a_process_group_and_ends_with_the_group(tmp_path: Path) ->
 @pytest.mark.long
 def test_a_restarted_node_keeps_folder_and_address_until_stop(tmp_path: Path) -> None:
     need_rabbitmq()
-    with private_node(tmp_path / "node", where=Where(host="127.0.0.2")) as first:
+    with private_node(tmp_path / "node", where=ServerPlace(host="127.0.0.2")) as first:
         second = first.restart()
         assert not is_gone(psutil.Process(second.pid))
         assert second.url == first.url

@@ -10,7 +10,7 @@ import pytest
 from tests.broker import need_rabbitmq
 from tests.machine import until
 from transports.amqp.broker import PrivateRabbitMq, RabbitMq
-from transports.declaration import Where
+from transports.declaration import ServerPlace
 from transports.rabbitmq import BadNodeSetting, NodeSettings
 from transports.rabbitmq.boot import NodeFolder
 
@@ -21,7 +21,7 @@ FLAGS = "+S 1:1 +sbwt short +sbwtdcpu short +sbwtdio short +MBas aobf +MHas aobf
 def test_a_node_is_started_with_the_switches_of_its_url(tmp_path: Path) -> None:
     need_rabbitmq()
     broker = RabbitMq().with_options(SWITCHES)
-    with broker.start(tmp_path / "node", None, nodelay=True, where=Where()) as running:
+    with broker.start(tmp_path / "node", None, nodelay=True, where=ServerPlace()) as running:
         server = running.server
         assert isinstance(server, PrivateRabbitMq)
         settings = server.facts()["settings"]

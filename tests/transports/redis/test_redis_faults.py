@@ -12,7 +12,7 @@ import pytest
 from tests.broker import is_gone
 from tests.transports.conftest import TOKEN, deadline_ns, joined, serve_links_until
 from transports.base import Address, BadAddress, PeerGone
-from transports.declaration import BreakableServer, RunningBroker, Where
+from transports.declaration import BreakableServer, RunningBroker, ServerPlace
 from transports.frames import FrameBatch
 from transports.redis import connection
 from transports.redis.connection import PASSWORD
@@ -24,7 +24,7 @@ from transports.registry import listen
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningBroker]:
     """A server of the test's own that syncs before it confirms."""
     broker = Redis().with_options({"sync": "always"})
-    with broker.start(tmp_path / "server", None, nodelay=True, where=Where()) as running:
+    with broker.start(tmp_path / "server", None, nodelay=True, where=ServerPlace()) as running:
         monkeypatch.setenv(PASSWORD, running.environment[PASSWORD])
         yield running
 

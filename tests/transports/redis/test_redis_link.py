@@ -15,7 +15,7 @@ import pytest
 from tests.transports.conftest import TOKEN, carry, deadline_ns, greet, joined, serve_links_until
 from tests.transports.redis.conftest import HELLO, server_that_answers
 from transports.base import Address, BadAddress, Link, Pattern, PeerGone
-from transports.declaration import RunningBroker, Where
+from transports.declaration import RunningBroker, ServerPlace
 from transports.frames import FrameBatch
 from transports.lending import NOTICE, lent_by
 from transports.redis.carriers import StreamCarrier
@@ -36,7 +36,7 @@ def url(request: pytest.FixtureRequest, redis: RunningBroker) -> str:
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningBroker]:
     """A server of the test's own, whose settings it may change."""
-    with Redis().start(tmp_path / "server", None, nodelay=True, where=Where()) as running:
+    with Redis().start(tmp_path / "server", None, nodelay=True, where=ServerPlace()) as running:
         monkeypatch.setenv(PASSWORD, running.environment[PASSWORD])
         yield running
 

@@ -14,7 +14,7 @@ from tests.broker import is_gone
 from tests.machine import until
 from tests.transports.conftest import joined
 from transports.base import Address, BadAddress, Link, NotInstalled, PeerGone, TransportError
-from transports.declaration import RunningBroker, Where
+from transports.declaration import RunningBroker, ServerPlace
 from transports.frames import FrameBatch
 from transports.redis.connection import PASSWORD
 from transports.redis.server import VARIABLE, Redis
@@ -24,9 +24,9 @@ from transports.servers.starting import ServerDidNotStart
 STARTER = """
 import sys, time
 from pathlib import Path
-from transports.declaration import Where
+from transports.declaration import ServerPlace
 from transports.redis.server import Redis
-with Redis().start(Path(sys.argv[1]), process_group=None, nodelay=True, where=Where()) as running:
+with Redis().start(Path(sys.argv[1]), process_group=None, nodelay=True, where=ServerPlace()) as running:
     print(running.server.pid, running.server.keeper.pid, flush=True)
     time.sleep(600)
 """
@@ -51,7 +51,7 @@ def _serve(end: Link) -> bool:
 
 
 def test_the_death_of_the_server_is_noticed_at_both_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Redis().start(tmp_path / "server", process_group=None, nodelay=True, where=Where()) as running:
+    with Redis().start(tmp_path / "server", process_group=None, nodelay=True, where=ServerPlace()) as running:
         monkeypatch.setenv(PASSWORD, running.environment[PASSWORD])
         with joined(running.url) as ends:
             assert isinstance(running.server, PrivateServer)
@@ -92,7 +92,7 @@ def test_a_program_that_is_another_is_quoted_and_leaves_nothing(
         pytest.raises(
             ServerDidNotStart, match="Redis ended with exit code 0 while it started; it said last:\nI am somebody else"
         ),
-        Redis().start(tmp_path / "server", process_group=None, nodelay=True, where=Where()),
+        Redis().start(tmp_path / "server", process_group=None, nodelay=True, where=ServerPlace()),
     ):
         pass
     assert not (tmp_path / "server").exists()
@@ -101,7 +101,7 @@ def test_a_program_that_is_another_is_quoted_and_leaves_nothing(
 def test_nagle_at_the_server_is_refused_in_words(tmp_path: Path) -> None:
     with (
         pytest.raises(TransportError, match="always sets TCP_NODELAY"),
-        Redis().start(tmp_path / "server", process_group=None, nodelay=False, where=Where()),
+        Redis().start(tmp_path / "server", process_group=None, nodelay=False, where=ServerPlace()),
     ):
         pass
 
@@ -114,7 +114,7 @@ def test_the_record_says_when_streams_are_synced(redis: RunningBroker) -> None:
 
 def test_a_private_server_syncs_as_its_url_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     syncing = Redis().with_options({"sync": "always"})
-    with syncing.start(tmp_path / "server", process_group=None, nodelay=True, where=Where()) as running:
+    with syncing.start(tmp_path / "server", process_group=None, nodelay=True, where=ServerPlace()) as running:
         monkeypatch.setenv(PASSWORD, running.environment[PASSWORD])
         probe = Redis().probe(running.url, [Address.parse(running.url, "a-run")])
         assert probe.facts["sync"] == "always"
@@ -125,7 +125,7 @@ def test_a_private_server_syncs_as_its_url_says(tmp_path: Path, monkeypatch: pyt
 def test_a_server_works_in_a_folder_of_any_name(name: str, tmp_path: Path) -> None:
     """A quote ended redis.conf's text too early, and bytes that are no UTF-8 ended in a traceback."""
     folder = tmp_path / name / "server"
-    with Redis().start(folder, process_group=None, nodelay=True, where=Where()):
+    with Redis().start(folder, process_group=None, nodelay=True, where=ServerPlace()):
         assert (folder / "appendonlydir").exists() or list(folder.glob("*.aof"))
     assert not folder.exists()
 

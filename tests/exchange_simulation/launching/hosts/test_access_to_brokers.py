@@ -17,7 +17,7 @@ from tests.exchange_simulation.launching.hosts.conftest import table
 from tests.machine import lacks
 from tests.transports.amqp.tls_listener import Secured, tls_listener
 from transports.amqp.address import CA_FILE, PASSWORD, PASSWORD_FILE
-from transports.declaration import RunningBroker, Where
+from transports.declaration import RunningBroker, ServerPlace
 from transports.rabbitmq import Node, NodeSettings, private_node
 
 LOAD = ("--rate", 1000, "--orders", 2000, "--seed", 7)
@@ -139,7 +139,7 @@ def test_keys_in_the_address_of_a_users_broker_are_copied_to_the_other_hosts(
     keys: Path, running: Callable[..., Running], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hosts = hosts_file_without(keys, "engine", tmp_path)
-    with private_node(tmp_path / "node", None, NodeSettings(keys=str(keys)), Where(keys=keys)) as node:
+    with private_node(tmp_path / "node", None, NodeSettings(keys=str(keys)), ServerPlace(keys=keys)) as node:
         monkeypatch.setenv(PASSWORD, node.password)
         run = running("--hosts", hosts, "--transport", f"{node.url}/%2F?keys={keys}", *LOAD)
         finish_without_showing(node.password, run)
