@@ -34,7 +34,7 @@ def replayable_records(path: Path) -> TapeRecords:
     records = read_records(tape, FIRST_ID)
     if records.end < len(tape):
         raise _objection(tape, records)
-    if records.records == 0:
+    if records.total == 0:
         raise MalformedMessage("the tape is empty")
     return records
 
@@ -52,7 +52,7 @@ def _objection(tape: Bytes, records: TapeRecords) -> MalformedMessage:
         return MalformedMessage(f"type byte {code}, where one of {allowed} goes", end)
     if end + size > len(tape):
         return MalformedMessage(f"truncated: {len(tape) - end} of {size} bytes", end)
-    place = records.records + 1
+    place = records.total + 1
     reason = "answers are paired with messages by id, so ids count 1, 2, 3, ...: number the messages anew"
     return MalformedMessage(f"{reason}; id {id_at(tape, end)} stands where {place} goes,", end)
 

@@ -69,13 +69,14 @@ KIND_OF_ORDER_TYPE = _kinds_by_byte(
 class TapeRecords(NamedTuple):
     """The records from a tape's start up to its end, or to the first one that does not belong there."""
 
-    records: int
+    total: int
+    """The number of records."""
     end: int
-    """The offset at which they end."""
-    kinds: dict[str, int]
+    """The byte offset at which the last record ends."""
+    by_kind: dict[str, int]
     """The number of records of each kind, for all of KINDS."""
     starts: Longs
-    """The offsets of records 1, 1 + STRIDE, 1 + 2 * STRIDE, ..."""
+    """The byte offsets of records 1, 1 + STRIDE, 1 + 2 * STRIDE, ..."""
     has_plain_orders_only: bool
     instruments: int | None
     """One more than the highest instrument; None if no order names one."""
@@ -83,12 +84,21 @@ class TapeRecords(NamedTuple):
 
 @cached_kernel(messages)
 def _read_records(
-    tape: Bytes, first_id: int, sizes: Longs, kinds: Longs, order_types: Longs, counts: Longs, starts: Longs
+    tape: Bytes,
+    first_id: int,
+    sizes: Longs,
+    kind_of_record: Longs,
+    kind_of_order_type: Longs,
+    counts: Longs,
+    starts: Longs,
 ) -> tuple[int, int, int]:
-    """Count the records of each kind. Returns how many there are, where they end, and the highest instrument or -1.
+    """Put the number of records of each kind into `counts`, and the offset of every STRIDE-th record into `starts`.
 
-    The records end at a record that is not whole, or of no such type. If `first_id` is not ANY_ID, they also end at an
-    id that does not follow, and at a cancel without an id of its own.
+    Returns the number of records, the offset at which they end, and the highest instrument or -1. `sizes` and
+    `kind_of_record` have an element for each type byte, and `kind_of_order_type` one for each order type.
+
+    The records end at a record that is cut off, or whose type byte is unknown. If `first_id` is not ANY_ID, they also
+    end at an id that does not follow, and at a cancel without an id of its own.
     """
     at = 0
     records = 0
@@ -101,12 +111,12 @@ def _read_records(
         if first_id != ANY_ID and (code == _CANCEL_WITHOUT_ID or _record_id(tape, at) != first_id + records):
             break
         if code == _TYPED_ORDER:
-            kind = order_types[tape[at + _ORDER_TYPE_OFFSET]]
+            kind = kind_of_order_type[tape[at + _ORDER_TYPE_OFFSET]]
         elif code == _INSTRUMENT_ORDER:
-            kind = order_types[signed(_instrument_order_type(tape, at))]
+            kind = kind_of_order_type[signed(_instrument_order_type(tape, at))]
             highest_instrument = max(highest_instrument, signed(_instrument(tape, at)))
         else:
-            kind = kinds[code]
+            kind = kind_of_record[code]
         counts[kind] += 1
         if records % STRIDE == 0:
             starts[records // STRIDE] = at
@@ -117,7 +127,7 @@ def _read_records(
 
 def id_at(tape: Bytes, offset: int) -> int:
     """Return the id of the record, one of REPLAYED, that starts at the offset."""
-    layout = LAYOUTS[Order]
+    layout = LAYOUTS[Order]  # all of REPLAYED have their id at the same place
     start = offset + layout.offset("id")
     return int.from_bytes(tape[start : start + layout.width("id")].tobytes(), "little")
 
@@ -129,28 +139,33 @@ def read_records(tape: Bytes, first_id: int = ANY_ID) -> TapeRecords:
     """
     counts = np.zeros(len(KINDS), np.int64)
     starts = np.zeros(len(tape) // SMALLEST_RECORD // STRIDE + 1, np.int64)
-    records, end, highest_instrument = _read_records(
+    total, end, highest_instrument = _read_records(
         tape, first_id, SIZES, KIND_OF_RECORD, KIND_OF_ORDER_TYPE, counts, starts
     )
-    noted = -(-records // STRIDE)
-    kinds = dict(zip(KINDS, counts.tolist(), strict=True))
-    has_plain_orders_only = kinds[LIMIT] == records and end == records * LAYOUTS[Order].size
-    instruments = None if highest_instrument < 0 else highest_instrument + 1
-    return TapeRecords(records, end, kinds, starts[:noted], has_plain_orders_only, instruments)
+    noted_starts = -(-total // STRIDE)
+    by_kind = dict(zip(KINDS, counts.tolist(), strict=True))
+    return TapeRecords(
+        total=total,
+        end=end,
+        by_kind=by_kind,
+        starts=starts[:noted_starts],
+        has_plain_orders_only=by_kind[LIMIT] == total and end == total * LAYOUTS[Order].size,
+        instruments=None if highest_instrument < 0 else highest_instrument + 1,
+    )
 
 
 PARTS = 10**8
 """A percentage of a mix is a whole number of these parts of all records: it has six digits."""
 
 
-def mix_of(kinds: dict[str, int]) -> str:
-    """Return the mix with these shares, as `--mix` takes it. BadSetting if no order of these can rest.
+def mix_of(by_kind: dict[str, int]) -> str:
+    """Return the mix of so many records of each kind, as `--mix` takes it. BadSetting if no order of these can rest.
 
     Every kind that occurs has at least the smallest percentage. The largest percentage is such that all add up to 100.
     """
-    records = sum(kinds.values())
+    records = sum(by_kind.values())
     parts: dict[str, int] = {}
-    for kind, count in kinds.items():
+    for kind, count in by_kind.items():
         if count > 0:
             parts[kind] = max(1, round(PARTS * count / records))
     largest = max(parts, key=lambda kind: parts[kind])

@@ -127,7 +127,7 @@ def _write_due_times(tape: Path, settings: RunSettings, instance: int) -> None:
     from gateway.tape_records import read_records
 
     path = due_path(tape)
-    orders = read_records(map_file(tape)).records
+    orders = read_records(map_file(tape)).total
     try:
         write_due(path, settings_of_gateway(settings, instance), orders)
     except OSError as error:

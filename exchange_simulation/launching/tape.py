@@ -34,7 +34,7 @@ def settings_of_tape(given: Mapping[str, Any]) -> dict[str, Any]:
     tape = Path(given["tape"])
     due = due_path(tape)
     records = _checked_records(tape)
-    orders_on_tape = records.records
+    orders_on_tape = records.total
     orders = orders_on_tape if given.get("orders") is None else given["orders"]
     if not 1 <= orders <= orders_on_tape:
         raise UserError(
@@ -96,14 +96,14 @@ def mix_of_file(tape: Path) -> str:
         check_regular(tape)
         content = map_file(tape)
         records = read_records(content)
-        if records.end < len(content) or records.records == 0:
+        if records.end < len(content) or records.total == 0:
             raise MalformedMessage("no tape: an order, cancel or replace is missing or damaged", records.end)
     return _mix_of(tape, records)
 
 
 def _mix_of(tape: Path, records: TapeRecords) -> str:
     try:
-        return mix_of(records.kinds)
+        return mix_of(records.by_kind)
     except BadSetting as error:
         raise UserError(f"{tape}: no limit or post-only order is on the tape, so no order would trade") from error
 

@@ -121,7 +121,7 @@ class EngineLinks(Link):
         self.sessions = sessions
         self.url = " ".join(session.link.url for session in sessions)
         self._together = SleepTogether()
-        self._is_attended = False
+        self._links_are_served = False
         """Whether `wait` has served each link, and no frame was sent or received since."""
 
     @property
@@ -142,16 +142,16 @@ class EngineLinks(Link):
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
         """Serve each link without sleeping. The next call sleeps, if no frame was sent or received in between."""
         have_moved = any(session.has_moved for session in self.sessions)
-        if have_moved or not self._is_attended:
+        if have_moved or not self._links_are_served:
             for session in self.sessions:
                 session.has_moved = False
                 session.link.wait(0, readable, writable)
-            self._is_attended = True
+            self._links_are_served = True
             return
         if writable:
             until_ns = min(until_ns, time.monotonic_ns() + CROWDED_SLEEP_NS)
         self._together.sleep(self._links, until_ns)
-        self._is_attended = False
+        self._links_are_served = False
 
     def sockets(self) -> list[dict[str, Any]]:
         sockets = []

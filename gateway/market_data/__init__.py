@@ -1,1 +1,1 @@
-"""A subscriber to an engine's market data. Like a gateway it stands where a participant of the market does."""
+"""Subscribers to market data. They are in the gateway package, since they are programs of a market participant, too."""

@@ -14,11 +14,11 @@ from transports.together import SleepTogether, sum_of_link_facts
 class FeedsSubscriber:
     """Receives the feeds of several engines, each with sequence numbers of its own.
 
-    `run` returns after every engine's end. A feed whose engine is gone ends; the others go on.
+    If an engine is gone, its feed ends, and the others go on.
     """
 
     def __init__(self, feeds: Sequence[Subscriber]) -> None:
-        """`feeds` are the subscribers to engines 1, 2, ..., one for each."""
+        """`feeds`: a subscriber to each engine, in the order of the engines' numbers."""
         self._feeds = feeds
         self._together = SleepTogether()
         self._usage_at_start = ResourceUsage.now()
@@ -38,26 +38,29 @@ class FeedsSubscriber:
             feed.close()
 
     def run(self) -> SubscriberResult:
-        """Receive until every engine's end, or `stop`. Disagreement if an engine has other terms."""
+        """Receive until every feed is over, or `stop`. Disagreement if an engine has other terms."""
         self._usage_at_start = ResourceUsage.now()
         for feed in self._feeds:
             feed.start()
-        is_attended = False
+        links_are_served = False  # each link did its own work since the last frame came, so we may sleep
         while open_feeds := [feed for feed in self._feeds if not feed.is_over]:
             frames = sum(feed.take_turn() for feed in open_feeds)
             if frames:
-                is_attended = False
-            elif is_attended:
-                self._together.sleep([feed.link for feed in open_feeds], time.monotonic_ns() + ASK_EVERY_NS)
-                is_attended = False
-            else:
+                links_are_served = False
+            elif not links_are_served:
                 for feed in open_feeds:
-                    feed.attend()
-                is_attended = True
+                    feed.wait(0)
+                links_are_served = True
+            else:
+                self._together.sleep([feed.link for feed in open_feeds], time.monotonic_ns() + ASK_EVERY_NS)
+                links_are_served = False
         return self._result([feed.result() for feed in self._feeds])
 
     def _result(self, feeds: list[SubscriberResult]) -> SubscriberResult:
-        """Return the sums of all feeds, and the feeds. There is no delivery time if one engine is on another host."""
+        """Return one result with the sums over all feeds, and each feed's own result.
+
+        It has delivery times only if every feed has them: a feed from another host has none.
+        """
         links = [feed.link for feed in self._feeds]
         deliveries = [LogBuckets.from_sparse(feed.delivery) for feed in feeds if feed.delivery is not None]
         checksum = sum(int(feed.checksum, 16) for feed in feeds) % 2**64

@@ -103,7 +103,7 @@ class Subscriber:
         self.start()
         while not self.is_over:
             if not self.take_turn() and not self.is_over:
-                self.attend(time.monotonic_ns() + ASK_EVERY_NS)
+                self.wait(time.monotonic_ns() + ASK_EVERY_NS)
         return self.result()
 
     def start(self) -> None:
@@ -132,8 +132,11 @@ class Subscriber:
             return 0
         return frames
 
-    def attend(self, until_ns: int = 0) -> None:
-        """Let the link do its own work, and sleep until a frame has come, or `until_ns`."""
+    def wait(self, until_ns: int) -> None:
+        """Let the link do its own work, and sleep until a frame has come, or `until_ns` of the monotonic clock.
+
+        With `until_ns` 0 it does not sleep. The subscriber ends early if the engine is gone.
+        """
         try:
             self.link.wait(until_ns)
         except PeerGone as error:

@@ -76,7 +76,7 @@ class SharedEngineService(EngineLoop):
         """The longest silence of a gateway."""
         self._awake_by_ns = 0
         """When the loop looks at its gateways again: now, or at the planned end of its sleep."""
-        self._is_attended = False
+        self._links_are_served = False
         """Whether each link did its own work since the last frame moved, so that the engine may sleep."""
         self._still_here_ns = 0
         """When to show ended gateways next that the engine is there."""
@@ -119,7 +119,7 @@ class SharedEngineService(EngineLoop):
             if not awaited:
                 break
             for session in awaited:
-                session.attend()
+                session.serve_link()
                 session.greet()
             is_late = time.monotonic_ns() > deadline_ns
             for session in awaited:
@@ -158,13 +158,13 @@ class SharedEngineService(EngineLoop):
         self._drop_lost_gateways()
         self._report()
         if moved:
-            self._is_attended = False
-        elif self._is_attended and not self._take_turns():
+            self._links_are_served = False
+        elif self._links_are_served and not self._take_turns():
             self._sleep()
-        elif self._is_attended:
-            self._is_attended = False
+        elif self._links_are_served:
+            self._links_are_served = False
         else:
-            self._attend()
+            self._serve_links()
 
     def _take_from(self, session: GatewaySession, first: int = 0) -> None:
         """Match the orders that came from a gateway, from frame `first` on, and read its other frames."""
@@ -289,7 +289,7 @@ class SharedEngineService(EngineLoop):
             self._drop_lost_gateways()
             unparted = [session for session in unparted if session.is_open and not self._has_parted(session)]
             if unparted:
-                self._attend()
+                self._serve_links()
                 self._together.sleep([], time.monotonic_ns() + CROWDED_SLEEP_NS)
         for session in self._sessions:
             if session.is_open:
@@ -300,7 +300,7 @@ class SharedEngineService(EngineLoop):
         """Send the engine's end once no answers wait. Returns whether it was sent."""
         return not session.waiting and session.send_message(session.engine_end)
 
-    def _attend(self) -> None:
+    def _serve_links(self) -> None:
         """Let each link do its own work, and show ended gateways now and then that the engine is there."""
         now_ns = time.monotonic_ns()
         if now_ns >= self._still_here_ns:
@@ -309,8 +309,8 @@ class SharedEngineService(EngineLoop):
                 session.show_life()
         for session in self._sessions:
             if session.is_open:
-                session.attend()
-        self._is_attended = True
+                session.serve_link()
+        self._links_are_served = True
 
     def _sleep(self) -> None:
         """Sleep until a frame comes, or there is other work."""
@@ -319,7 +319,7 @@ class SharedEngineService(EngineLoop):
             until_ns = min(until_ns, time.monotonic_ns() + CROWDED_SLEEP_NS)
         self._awake_by_ns = until_ns
         self._together.sleep([session.link for session in self._sessions if session.has_room], until_ns)
-        self._is_attended = False
+        self._links_are_served = False
 
     @property
     def _wake_ns(self) -> int:

@@ -143,7 +143,7 @@ class GatewaySession:
             self.times.heard_ns = time.monotonic_ns()
         return frames
 
-    def attend(self) -> None:
+    def serve_link(self) -> None:
         """Let the link do its own work, without waiting."""
         try:
             self.link.wait(0)

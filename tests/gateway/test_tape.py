@@ -42,7 +42,7 @@ def tape_with(order_id: int, replacement: bytes) -> bytes:
 def test_a_tape_of_seeded_orders_is_accepted(path: Path) -> None:
     path.write_bytes(RECORDS)
     records = replayable_records(path)
-    assert (records.records, records.has_plain_orders_only) == (500, True)
+    assert (records.total, records.has_plain_orders_only) == (500, True)
 
 
 @pytest.mark.parametrize(
@@ -177,10 +177,10 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_mixed_tape_is_accepted_with_the_shares_of_its_mix(mixed: Path) -> None:
     records = replayable_records(mixed)
-    assert (records.records, records.end, records.has_plain_orders_only) == (MESSAGES, mixed.stat().st_size, False)
-    for part in mix_of(records.kinds).split(","):
+    assert (records.total, records.end, records.has_plain_orders_only) == (MESSAGES, mixed.stat().st_size, False)
+    for part in mix_of(records.by_kind).split(","):
         kind, _, percent = part.partition("=")
-        assert float(percent) == pytest.approx(100 * records.kinds[kind] / MESSAGES, abs=1e-5)
+        assert float(percent) == pytest.approx(100 * records.by_kind[kind] / MESSAGES, abs=1e-5)
 
 
 @given(data=st.data())
@@ -206,7 +206,7 @@ def test_a_tape_with_any_ids_has_kinds_too() -> None:
             CancelRequest(5, 9),
         )
     )
-    kinds = read_records(np.frombuffer(tape, np.uint8)).kinds
+    kinds = read_records(np.frombuffer(tape, np.uint8)).by_kind
     assert {kind: count for kind, count in kinds.items() if count} == {
         "limit": 1,
         "market": 1,

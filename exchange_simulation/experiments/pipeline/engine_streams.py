@@ -53,10 +53,10 @@ class EngineStreams:
         records = replayable_records(tape)
         return cls(
             messages=map_file(tape),
-            counts=[records.records],
+            counts=[records.total],
             answers=[map_file(folder / answers_file(pair))],
-            has_requests=_has_requests(records.kinds),
-            _due_ns=_due_times(tape, records.records),
+            has_requests=_has_requests(records.by_kind),
+            _due_ns=_due_times(tape, records.total),
         )
 
     @classmethod
@@ -69,10 +69,10 @@ class EngineStreams:
         for gateway in range(1, gateways + 1):
             tape = folder / orders_file(gateway)
             records = replayable_records(tape)
-            counts.append(records.records)
+            counts.append(records.total)
             answers.append(map_file(folder / answers_file(gateway, engine)))
-            has_requests = has_requests or _has_requests(records.kinds)
-            due_ns = _due_times(tape, records.records)
+            has_requests = has_requests or _has_requests(records.by_kind)
+            due_ns = _due_times(tape, records.total)
             if due_ns is not None:
                 due_times.append(due_ns)
         return cls(

@@ -98,7 +98,7 @@ def statistics_of(tape: Path) -> TapeStatistics:
         content = np.fromfile(tape, np.uint8)
         records = read_records(content)
         in_book = matched(content, records.instruments)
-    kinds = {kind: count for kind, count in records.kinds.items() if count > 0}
+    kinds = {kind: count for kind, count in records.by_kind.items() if count > 0}
     at_end = (in_book.resting_asks, in_book.resting_bids)
     return TapeStatistics(
         tape=str(tape),
