@@ -56,7 +56,7 @@ class OrderMix:
         return cls(tuple(percent_of.get(kind, 0.0) for kind in KINDS))
 
     @property
-    def names_orders(self) -> bool:
+    def has_cancels_or_replaces(self) -> bool:
         """Whether some messages are cancels or replaces, which name earlier orders."""
         return self.percentages[KINDS.index(CANCEL)] + self.percentages[KINDS.index(REPLACE)] > 0
 

@@ -16,7 +16,7 @@ from exchange.instances import role_of
 from exchange.measurements import NS_PER_S
 from exchange.records import THROUGHPUT, TRAFFIC
 from exchange.second_columns import COUNTS, METERS
-from exchange.seconds import History, SourceInterval, SourceReading, added, rates_of
+from exchange.seconds import History, SourceInterval, SourceReading, rates_of, sum_by_name
 
 Fact = dict[str, Any]
 """The payload of a record of traffic, process or throughput, with the record's source, kind, wall_ns, monotonic_ns."""
@@ -35,7 +35,7 @@ class GatewayTraffic:
         self.history.put(second, SourceReading(fact["monotonic_ns"]))
         counts = {name: fact[name] for name in COUNTS if fact.get(name) is not None}
         counts_before = self._counts.get(second, {})
-        self._counts[second] = added([counts_before, counts])
+        self._counts[second] = sum_by_name([counts_before, counts])
         return self.history
 
     def row(self, second: int) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class GatewayTraffic:
 
     def whole(self) -> dict[str, int]:
         """Return the counts of the run."""
-        return added(self._counts.values())
+        return sum_by_name(self._counts.values())
 
 
 class Facts:
@@ -87,7 +87,7 @@ class Facts:
 
     def row(self, second: int) -> dict[str, Any]:
         """Return the second's counts, rates and cores; a figure that is not known is absent."""
-        counts = added(traffic.row(second) for traffic in self._traffic.values())
+        counts = sum_by_name(traffic.row(second) for traffic in self._traffic.values())
         intervals = {source: history.interval_ending(second) for source, history in self._cpu.items()}
         with_rates = {
             source: interval for source, interval in intervals.items() if interval and interval.is_long_enough
@@ -96,7 +96,7 @@ class Facts:
 
     def whole(self) -> dict[str, Any]:
         """Return the run's counts and cores. Its rates are run.json's, which are exact to the nanosecond."""
-        counts = added(traffic.whole() for traffic in self._traffic.values())
+        counts = sum_by_name(traffic.whole() for traffic in self._traffic.values())
         intervals = {source: history.whole_interval() for source, history in self._cpu.items()}
         with_length = {
             source: interval for source, interval in intervals.items() if interval and interval.length_ns > 0
@@ -127,7 +127,7 @@ class Facts:
 def _cores(interval_by_source: dict[str, SourceInterval]) -> dict[str, float]:
     """Return cores in use by role: the sum over its sources."""
     named = [(f"{role_of(source)}_cpu_cores", interval.cores) for source, interval in interval_by_source.items()]
-    return added({name: cores} for name, cores in named)
+    return sum_by_name({name: cores} for name, cores in named)
 
 
 @dataclass

@@ -4,7 +4,7 @@
 - Completion times are merged by adding log buckets; the last order is left out: `is_analysed`, `merged`.
 - A rate is the growth between two readings of one source, over the time between them. So a second that ends late keeps
   its rate. An interval under half a second has no rate: `History`, `SourceInterval`, `rates_of`.
-- The figure of a second is the sum of what its sources report: `added`.
+- The figure of a second is the sum of what its sources report: `sum_by_name`.
 - The last second is seldom a whole one. It is shown with the others if it has a tenth of their usual orders: `is_full`.
 """
 
@@ -185,7 +185,7 @@ def rates_of(counts: Mapping[str, Any], interval: SourceInterval) -> dict[str, f
     return {rate: counts[name] / interval.length_s for name, rate in RATES.items() if name in counts}
 
 
-def added(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def sum_by_name(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the sum of each figure over the rows that have it."""
     total: dict[str, Any] = {}
     for row in rows:

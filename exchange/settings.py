@@ -695,9 +695,9 @@ class RunSettings:
         return self.gateways > 1 or self.engines > 1
 
     @property
-    def names_orders(self) -> bool:
-        """Whether some messages name earlier orders, so that the engine's book must find orders by id."""
-        return self.mix is not None and OrderMix.parse(self.mix).names_orders
+    def has_cancels_or_replaces(self) -> bool:
+        """Whether some messages are cancels or replaces: then the engine's book must find orders by id."""
+        return self.mix is not None and OrderMix.parse(self.mix).has_cancels_or_replaces
 
     @property
     def journals(self) -> bool:

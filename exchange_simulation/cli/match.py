@@ -112,7 +112,7 @@ def _match(
     from exchange.messages import MalformedMessage
     from exchange_simulation.launching.answers_of_gateways import AnswersOfGateways, check_gateways_on
     from exchange_simulation.launching.files import whole_file
-    from exchange_simulation.launching.opening import fill_book_of, needs_ids, read_opening
+    from exchange_simulation.launching.opening_tape import fill_book_of, needs_ids, read_opening
     from matching_engine.engine import MatchingEngine
     from matching_engine.order_book import OrderBook
     from matching_engine.tape import match_tape

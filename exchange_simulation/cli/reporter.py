@@ -11,7 +11,7 @@ import click
 from exchange.instances import named
 from exchange_simulation.launching.files import new_run_folder
 from exchange_simulation.launching.options import options_of
-from exchange_simulation.launching.priority import yielding
+from exchange_simulation.launching.priority import without_preempting
 from exchange_simulation.launching.typed_settings import run_settings
 
 
@@ -60,7 +60,7 @@ def command(
         return service, link.url
 
     if launched:
-        with yielding():
+        with without_preempting():
             serve(events, lambda: open_in(lambda: folder), cpu)
         return
     check_exposure(url, insecure)

@@ -1,4 +1,4 @@
-"""Scheduling of a thread, and of the threads and processes that it starts: priority, yielding, and exact timers."""
+"""Scheduling of a thread, and of the threads and processes that it starts: priority, preemption, and exact timers."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def wake_on_time(slack_ns: int = 1) -> int | None:
 
 
 @contextlib.contextmanager
-def yielding() -> Iterator[None]:
+def without_preempting() -> Iterator[None]:
     """A context in which this thread, and those that it starts, do not preempt other threads when they wake.
 
     They still get their share of a processor. Without this context, the launcher and the reporter would take the

@@ -401,10 +401,10 @@ def _listen_soon(name: str, url: str, timeout_s: float) -> Link:
 
 def _engine(settings: RunSettings, capacity: int | None, with_ids: bool) -> MatchingEngine:
     """Return an engine whose book has the opening's orders, if there is one. UserError if it cannot take them."""
-    finds_orders = with_ids or settings.names_orders
+    finds_orders = with_ids or settings.has_cancels_or_replaces
     if settings.opening is None:
         return _engine_with_empty_book(settings, capacity, finds_orders)
-    from exchange_simulation.launching.opening import fill_book_of, needs_ids, read_opening
+    from exchange_simulation.launching.opening_tape import fill_book_of, needs_ids, read_opening
 
     path = Path(settings.opening)
     opening = read_opening(path)

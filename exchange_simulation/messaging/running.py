@@ -113,7 +113,7 @@ def _measured(
     folder = results_folder.folder
     with interruption_noted():
         try:
-            with Brokers() as brokers, brokers.ends_named():
+            with Brokers() as brokers, brokers.broker_end_as_cannot_start():
                 record = measure_all(folder.name, brokers, results_folder.write_now_and_then)
         except KeyboardInterrupt:
             raise click.ClickException(INTERRUPTED) from None

@@ -33,7 +33,7 @@ from exchange.record_kinds import (
 from exchange_simulation.cli import command as cli_command
 from exchange_simulation.experiments.sweep.planning import read_description
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.record.reading import Unusable, read_record, records
+from exchange_simulation.launching.record.reading import Unusable, read_record, spool_records
 from exchange_simulation.messaging.supply_chain.topologies import EXAMPLE, freeform
 from gateway.tape import check_due, replayable_records
 from matching_engine.recovering.journal import InputJournal, JournalRefused
@@ -78,7 +78,7 @@ def decode_spool(path: Path) -> object:
     """Decode the spool of a run whose only file has this content."""
     (path.parent / "spool").mkdir(exist_ok=True)
     shutil.copy(path, path.parent / "spool" / "000001.jsonl")
-    return list(records(path.parent))
+    return list(spool_records(path.parent))
 
 
 def valid_journal(folder: Path) -> bytes:

@@ -24,7 +24,7 @@ from exchange.messages import (
 )
 from exchange.messages import decode as decode_frame
 from exchange.session import Disagreement
-from exchange_simulation.launching.record.reading import completion_by_pair, read_spool, records, traffic_by_pair
+from exchange_simulation.launching.record.reading import completion_by_pair, read_spool, spool_records, traffic_by_pair
 from gateway.completion import Completion
 from gateway.intake import Intake
 from gateway.market_data.subscriber import Subscriber
@@ -69,7 +69,7 @@ def test_a_reporter_records_or_ignores_arbitrary_frames(frames: list[bytes], tmp
     reporter = Reporter(RUN, DeliveringLink(frames), SpoolWriter(folder / "spool"), 1.0)
     assert reporter._take() == len(frames)
     reporter._spool.publish()
-    for record in records(folder):
+    for record in spool_records(folder):
         assert role_of(record["source"]) in ("gateway", "engine", "reporter")
     spool = read_spool(folder)
     completion_by_pair(spool, warm_up_s=0)

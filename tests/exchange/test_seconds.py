@@ -12,12 +12,12 @@ from exchange.seconds import (
     Once,
     SourceInterval,
     SourceReading,
-    added,
     is_analysed,
     is_full,
     merged,
     merged_by,
     rates_of,
+    sum_by_name,
 )
 
 
@@ -120,4 +120,4 @@ def test_cores_are_cpu_seconds_over_the_time_that_passed() -> None:
 
 
 def test_missing_figures_add_nothing() -> None:
-    assert added([{"orders": 1, "answers": 2}, {}, {"orders": 3}]) == {"orders": 4, "answers": 2}
+    assert sum_by_name([{"orders": 1, "answers": 2}, {}, {"orders": 3}]) == {"orders": 4, "answers": 2}

@@ -28,7 +28,7 @@ from exchange.messages import (
 )
 from matching_engine.engine import EngineCounts, MatchingEngine
 from matching_engine.market_data.feed import PublishingEngine
-from matching_engine.opening import fill_book, names_orders
+from matching_engine.opening_orders import fill_book, has_cancels_or_replaces
 from matching_engine.order_book import OrderBook
 from tests.machine import EXAMPLES
 
@@ -99,11 +99,11 @@ def test_the_first_snapshot_has_the_prices_and_the_depth_of_the_opening() -> Non
     assert [(level.price, level.volume) for level in published[1:]] == [(500, 10), (502, 3), (400, 1)]
 
 
-def test_a_tape_names_orders_if_it_has_cancels_or_replaces() -> None:
+def test_a_tape_with_cancels_or_replaces_needs_a_book_with_ids() -> None:
     order = Order(1, ASK, 500, 10)
-    assert not names_orders(tape_of(order))
+    assert not has_cancels_or_replaces(tape_of(order))
     for request in (Cancel(1), CancelRequest(2, 1), ReplaceRequest(2, 1, 500, 5)):
-        assert names_orders(tape_of(order, request))
+        assert has_cancels_or_replaces(tape_of(order, request))
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,10 @@ def test_a_tape_names_orders_if_it_has_cancels_or_replaces() -> None:
         ([], "the tape is empty at offset 0"),
         ([Order(1, ASK, 5, 1), Order(2**27, ASK, 5, 1)], "the id is above 134217727.* at offset 10"),
         ([Order(1, ASK, 5, 1), Quote(1, 2)], "type byte 4, where .* at offset 10"),
-        ([InstrumentOrder(1, 1, ASK, 5, 1, LIMIT)], "an order of instrument 1, from 0 on, .* at offset 0"),
+        (
+            [InstrumentOrder(1, 1, ASK, 5, 1, LIMIT)],
+            "an order is of instrument 1; the engine's book has 1 instrument, numbered from 0: .* at offset 0",
+        ),
     ],
 )
 def test_an_opening_that_the_engine_cannot_take_is_refused(messages: list[Message], sentence: str) -> None:

@@ -19,7 +19,7 @@ from exchange.meters import Meter, Source
 from exchange.records import SAMPLE, SESSION, THROUGHPUT
 from exchange.results import ReporterResult
 from exchange.session import Reporting
-from exchange_simulation.launching.record.reading import records
+from exchange_simulation.launching.record.reading import spool_records
 from stats_reporter.recovering.reporter import ReplaceableReporter
 from stats_reporter.recovering.source_link import SourceLink
 from stats_reporter.recovering.spool import ReplaceableSpool
@@ -116,7 +116,7 @@ def finish(reporters: Reporters, *sources: Component) -> ReporterResult:
 
 def records_of(reporters: Reporters, kind: str) -> list[dict[str, Any]]:
     """Return the records of this kind in the spool."""
-    return [record for record in records(reporters.folder) if record["kind"] == kind]
+    return [record for record in spool_records(reporters.folder) if record["kind"] == kind]
 
 
 def rates_of(reporters: Reporters, source: str) -> list[int]:
@@ -138,7 +138,7 @@ def until_spooled(reporters: Reporters, flush: Callable[[], object], lines: int)
 
     def has_lines() -> bool:
         flush()
-        return len(list(records(reporters.folder))) >= lines
+        return len(list(spool_records(reporters.folder))) >= lines
 
     until(has_lines, f"{lines} lines in the spool")
 

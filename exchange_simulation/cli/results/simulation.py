@@ -13,7 +13,7 @@ from exchange_simulation.cli.results.difference import differing, print_lines, p
 from exchange_simulation.cli.results.kind import FolderKind, ListedFolder
 from exchange_simulation.cli.results.rerun import warn_of_differences
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.record.reading import DAMAGE
+from exchange_simulation.launching.record.reading import ERRORS_OF_DAMAGE
 from exchange_simulation.reports.formats.numbers import axis_number
 
 
@@ -72,7 +72,7 @@ class SimulationKind(FolderKind):
         written = record["settings"]
         try:
             simulation = Simulation(**{**written, "prices": tuple(written["prices"])})
-        except (BadSetting, *DAMAGE) as error:
+        except (BadSetting, *ERRORS_OF_DAMAGE) as error:
             raise UserError(f"{folder / self.file} holds settings that cannot be simulated: {error}") from error
         warn_of_differences(record)
         return simulate(

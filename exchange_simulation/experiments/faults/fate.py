@@ -18,7 +18,7 @@ import numpy.typing as npt
 from exchange.messages import LAYOUTS, Confirmation, MalformedMessage, Order, Rejection, Trade, decode_record
 from exchange.records import SAMPLE
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.record.reading import records
+from exchange_simulation.launching.record.reading import spool_records
 from exchange_simulation.launching.record.streams import count_orders
 
 Longs = npt.NDArray[np.int64]
@@ -44,7 +44,7 @@ class AnsweredSamples:
 
 def _samples(folder: Path) -> Iterator[tuple[int, int, int, int]]:
     """Yield the samples of a run's spool: id, due_ns, handed_over_ns, answered_ns."""
-    for record in records(folder):
+    for record in spool_records(folder):
         if record["kind"] == SAMPLE:
             sample = record["payload"]
             yield sample["id"], sample["due_ns"], sample["handed_over_ns"], sample["answered_ns"]

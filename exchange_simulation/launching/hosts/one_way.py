@@ -18,7 +18,7 @@ from exchange.percentiles import PERCENTS
 from exchange.records import MATCHED, SAMPLE, MatchedPayload, SamplePayload
 from exchange_simulation.launching.hosts.clock_offset import ClockOffset
 from exchange_simulation.launching.lineup import Lineup
-from exchange_simulation.launching.record.reading import damaged, records
+from exchange_simulation.launching.record.reading import damaged_file_error, spool_records
 
 
 def one_way_times(folder: Path, lineup: Lineup, clock_of: Callable[[str], ClockOffset | None]) -> dict[str, Any] | None:
@@ -60,7 +60,7 @@ def _sampled_times(folder: Path) -> tuple[dict[tuple[int, int], dict[str, Any]],
     """Return the gateways' times of sampled orders, and the engines', each by pair and order."""
     samples = {}
     matched_ns = {}
-    for record in records(folder):
+    for record in spool_records(folder):
         payload = record["payload"]
         pair = instance_of(record["source"])
         try:
@@ -71,7 +71,7 @@ def _sampled_times(folder: Path) -> tuple[dict[tuple[int, int], dict[str, Any]],
                 check(payload, MatchedPayload)
                 matched_ns[pair, payload["id"]] = payload["matched_ns"]
         except UnusableRecord as error:
-            raise damaged(f"{folder / 'spool'}, a record of kind {record['kind']},", str(error)) from error
+            raise damaged_file_error(f"{folder / 'spool'}, a record of kind {record['kind']},", str(error)) from error
     return samples, matched_ns
 
 

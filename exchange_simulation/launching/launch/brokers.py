@@ -104,7 +104,7 @@ class Brokers:
         return self._running[kind]
 
     @contextlib.contextmanager
-    def ends_named(self) -> Iterator[None]:
+    def broker_end_as_cannot_start(self) -> Iterator[None]:
         """Turn an error in the context into CannotStart if a broker has ended, which is no mistake of the user."""
         try:
             yield

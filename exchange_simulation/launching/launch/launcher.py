@@ -15,12 +15,12 @@ from exchange.instances import input_file, instance_of, role_of
 from exchange.settings import ROLES, RunSettings
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.interrupts import signals_deferred
-from exchange_simulation.launching.launch.places import Places, as_seen_by_peers, meeting_places, of_role
+from exchange_simulation.launching.launch.places import Places, as_seen_by_peers, meeting_places, url_for_role
 from exchange_simulation.launching.launch.watch import OnSecond, Watch
 from exchange_simulation.launching.lineup import SUBSCRIBER, Lineup, component_of
 from exchange_simulation.launching.notices import detail
 from exchange_simulation.launching.option_table import arguments
-from exchange_simulation.launching.priority import yielding
+from exchange_simulation.launching.priority import without_preempting
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.record.outcome import RunOutcome
 from exchange_simulation.launching.services import TOKEN
@@ -55,22 +55,22 @@ def launch(
         hosts = _hosts(settings, processes, stack)
         brokers_of_run = _brokers(settings, brokers, processes, network, hosts, stack)
         if brokers_of_run is not None:
-            stack.enter_context(brokers_of_run.ends_named())
+            stack.enter_context(brokers_of_run.broker_end_as_cannot_start())
         places = stack.enter_context(meeting_places(settings, processes.folder, brokers_of_run, network, hosts))
         if hosts and places.broker:
             hosts.put_client_files(places.broker)
         secret = "" if places.broker else secrets.token_hex(16)  # a broker admits by a password of its own
         environment = {TOKEN: secret, **places.environment}
-        words = component_arguments(folder, settings, places, hosts)
-        start = partial(_start, processes, folder, words, environment, network, hosts)
+        arguments_by_component = component_arguments(folder, settings, places, hosts)
+        start = partial(_start, processes, folder, arguments_by_component, environment, network, hosts)
         for name in lineup.processes:
             start(name)
         capture = _capture(settings, places, folder, network, group, stack)
-        broker = _broker_watch(places, folder.name, settings, stack)
+        broker_watch = _broker_watch(places, folder.name, settings, stack)
         restart = start if settings.recover else None
-        watch = Watch(processes, lineup, on_second, settings.timeout_s, broker, restart, hosts)
+        watch = Watch(processes, lineup, on_second, settings.timeout_s, broker_watch, restart, hosts)
         try:
-            with yielding():
+            with without_preempting():
                 watch.follow()
             until_recorded.enter_context(signals_deferred())
         finally:
@@ -96,21 +96,24 @@ def launch(
 def _start(
     processes: ProcessGroup,
     folder: Path,
-    words: dict[str, list[str]],
+    arguments_by_component: dict[str, list[str]],
     environment: dict[str, str],
     network: Network | None,
     hosts: RunHosts | None,
     name: str,
 ) -> None:
-    """Start a process. A standby, or an engine that is started again, follows another engine's journal."""
+    """Start the process `name`: a component's first process, its standby, or a component that is started again.
+
+    Only the first process does without `--standby`: the others follow its journal.
+    """
     component = component_of(name)
     role = role_of(component)
     is_first_process = component == name and name not in processes.children
-    words_of_component = list(words[component])
-    if is_first_process and "--standby" in words_of_component:
-        words_of_component.remove("--standby")
-    detail(f"starting {name}: exchange {shlex.join([role, *words_of_component])}")
-    command = [role, "--launched", *words_of_component]
+    its_arguments = list(arguments_by_component[component])
+    if is_first_process and "--standby" in its_arguments:
+        its_arguments.remove("--standby")
+    detail(f"starting {name}: exchange {shlex.join([role, *its_arguments])}")
+    command = [role, "--launched", *its_arguments]
     log = folder / f"{name}.log"
     relay = hosts.relay_command(component) if hosts else None
     if hosts and relay:
@@ -200,7 +203,7 @@ def _broker_watch(places: Places, run: str, settings: RunSettings, stack: contex
     watch = BrokerWatch(
         places.broker,
         places.link_addresses(run),
-        "broker" not in settings.nagle,
+        nodelay="broker" not in settings.nagle,
         keeps_messages=guarantee is not None and guarantee.keeps_messages,
     )
     return stack.enter_context(contextlib.closing(watch))
@@ -209,19 +212,19 @@ def _broker_watch(places: Places, run: str, settings: RunSettings, stack: contex
 def component_arguments(
     folder: Path, settings: RunSettings, places: Places, hosts: RunHosts | None = None
 ) -> dict[str, list[str]]:
-    """Return the words that a user would type after `exchange ROLE` for each component, by the component's name.
+    """Return the arguments that a user would type after `exchange ROLE` for each component, by the component's name.
 
-    Paths in the words are those of the component's host.
+    Paths in the arguments are those of the component's host.
     """
-    words = {}
+    by_component = {}
     for name in Lineup.of(settings).names:
         values = {**vars(settings), **_values_of_component(name, folder, settings, places)}
         if hosts:
             values |= _values_on_host(name, folder.name, values, hosts)
-        words[name] = arguments(role_of(name), values)
+        by_component[name] = arguments(role_of(name), values)
         if hosts:
-            words[name] = hosts.with_keys_of(name, words[name])
-    return words
+            by_component[name] = hosts.with_keys_of(name, by_component[name])
+    return by_component
 
 
 def _values_on_host(name: str, run: str, values: dict[str, Any], hosts: RunHosts) -> dict[str, Any]:
@@ -243,7 +246,10 @@ def _values_on_host(name: str, run: str, values: dict[str, Any], hosts: RunHosts
 
 
 def _values_of_component(name: str, folder: Path, settings: RunSettings, places: Places) -> dict[str, Any]:
-    """Return a component's parameters beside the settings: run, folder, addresses, number, processor, journal."""
+    """Return a component's parameters that no setting has: run, folder, addresses, number, processor, journal.
+
+    A parameter with several URLs has them in one text, with a space between.
+    """
     role = role_of(name)
     instance = instance_of(name)
     reporter = places.reporters[Lineup.of(settings).group_of(name)]
@@ -262,8 +268,8 @@ def _values_of_component(name: str, folder: Path, settings: RunSettings, places:
     return {
         "name": folder.name,
         "results": folder.parent,
-        "url": " ".join(of_role(url, role, settings) for url in urls),
-        "engine_url": " ".join(of_role(as_seen_by_peers(url), role, settings) for url in engine_urls),
+        "url": " ".join(url_for_role(url, role, settings) for url in urls),
+        "engine_url": " ".join(url_for_role(as_seen_by_peers(url), role, settings) for url in engine_urls),
         "reporter_url": as_seen_by_peers(reporter),
         "market_data_url": " ".join(feeds) or None,
         "instance": instance,

@@ -202,7 +202,7 @@ def free_place(kind: str, path: Path, reserved: contextlib.ExitStack, network: N
     return f"{host}:{port}"
 
 
-def of_role(url: str, role: str, settings: RunSettings) -> str:
+def url_for_role(url: str, role: str, settings: RunSettings) -> str:
     """Return the URL for a component of this role, with TCP_NODELAY off if the settings want Nagle's algorithm."""
     return with_option(url, "nodelay=off") if role in settings.nagle else url
 

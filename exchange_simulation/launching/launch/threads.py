@@ -23,7 +23,7 @@ from exchange_simulation.launching.interrupts import interruptible
 from exchange_simulation.launching.launch.places import Places, meeting_places
 from exchange_simulation.launching.launch.watch import GatewayTotals, Moment, OnSecond
 from exchange_simulation.launching.lineup import Lineup
-from exchange_simulation.launching.priority import at_priority, yielding
+from exchange_simulation.launching.priority import at_priority, without_preempting
 from exchange_simulation.launching.record.noise import NoiseMeter
 from exchange_simulation.launching.record.outcome import RunOutcome, outcome_of
 from exchange_simulation.launching.recorded_streams import open_input, open_streams
@@ -175,9 +175,9 @@ class Stage:
             self._services[name].close()  # a peer that has more to send would wait for room without end
 
     def _scheduling_of(self, name: str) -> contextlib.AbstractContextManager[None]:
-        """Return the context for a component's thread: a reporter yields, all others have the settings' priority."""
+        """Return the context for a component's thread: reporters preempt nobody, others have the set priority."""
         if role_of(name) == "reporter":
-            return yielding()
+            return without_preempting()
         return at_priority(self._settings.priority)
 
     def _log(self, name: str, error: Exception) -> None:

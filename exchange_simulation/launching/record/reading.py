@@ -17,13 +17,14 @@ from exchange.measurements import LogBuckets
 from exchange.record_kinds import decode_record
 from exchange.records import COMPLETION, NEEDED_BY_FIGURES, TRAFFIC, decode_line
 from exchange.second_columns import COUNTS
-from exchange.seconds import Once, added, is_analysed, merged_by
+from exchange.seconds import Once, is_analysed, merged_by, sum_by_name
 from exchange.settings import RunSettings
 from exchange.words import printable
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import read_own_file
 
 UNFINISHED = "unfinished"
+"""The status of a folder whose run or measurement has left no record yet."""
 Spool = dict[str, list[Record]]
 """A run's records by kind, each in order of arrival; a key for each kind of NEEDED_BY_FIGURES."""
 
@@ -62,7 +63,7 @@ def record_for_report(path: Path, kind: type) -> Record:
         raise UserError(_with_advice(error.message, error.status)) from error
 
 
-def damaged(where: str, why: str) -> UserError:
+def damaged_file_error(where: str, why: str) -> UserError:
     """Return the error about a file that cannot be used for a report."""
     return UserError(_with_advice(f"{where} {why}", DAMAGED))
 
@@ -73,16 +74,16 @@ def _with_advice(sentence: str, status: str) -> str:
     return f"{sentence}; restore it, or move it away and make the report of what is left"
 
 
-DAMAGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+ERRORS_OF_DAMAGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """Errors that a wrong value in a record causes in code that relies on the value."""
 
 
 @contextlib.contextmanager
 def damage_named(folder: Path, *others: Path) -> Iterator[None]:
-    """Turn an exception that a damaged record causes in the context into Unusable, which names the folder."""
+    """Turn an error of ERRORS_OF_DAMAGE in the context into Unusable, which names the folders."""
     try:
         yield
-    except DAMAGE as error:
+    except ERRORS_OF_DAMAGE as error:
         or_others = "".join(f"or {other} " for other in others)
         raise Unusable(
             folder, DAMAGED, f"{or_others}holds a damaged record: {type(error).__name__}: {error}"
@@ -113,8 +114,8 @@ def settings_as_written(written: Mapping[str, Any]) -> RunSettings:
     return RunSettings(**values)
 
 
-def records(run_folder: Path) -> Iterator[Record]:
-    """Yield every record once, in order of arrival. UserError at a record that cannot be read."""
+def spool_records(run_folder: Path) -> Iterator[Record]:
+    """Yield every record of a run's spool once, in order of arrival. UserError at a record that cannot be read."""
     once = Once()
     for path in sorted(path for path in (run_folder / "spool").glob("[0-9]*.jsonl") if path.is_file()):
         for number, line in enumerate(path.read_bytes().splitlines(), start=1):
@@ -123,31 +124,31 @@ def records(run_folder: Path) -> Iterator[Record]:
             try:
                 record = decode_line(line)
             except UnusableRecord as error:
-                raise damaged(f"{path}, line {number},", str(error)) from error
+                raise damaged_file_error(f"{path}, line {number},", str(error)) from error
             yield record
 
 
 def read_spool(run_folder: Path) -> Spool:
-    """Return the records of the kinds that figures need. UserError at a record that cannot be read.
+    """Return the spool's records of the kinds that figures need. UserError at a record that cannot be read.
 
     The spool of a long run takes long to read. So it is read once, for run.json, the table of seconds and the page.
     """
     spool: Spool = {kind: [] for kind in NEEDED_BY_FIGURES}
-    for record in records(run_folder):
+    for record in spool_records(run_folder):
         if record["kind"] in spool:
             spool[record["kind"]].append(record)
     return spool
 
 
 def completion_by_pair(spool: Spool, warm_up_s: float) -> dict[int, dict[str, LogBuckets]]:
-    """Return buckets of the whole run by pair and clock, without the warm-up's seconds and the last order."""
-    payloads = []
+    """Return the completion times of the whole run by pair and clock, without the warm-up and the last order."""
+    payloads_by_key = []
     for record in spool[COMPLETION]:
         payload = record["payload"]
         if is_analysed(payload) and payload["second"] >= warm_up_s:
-            payloads.append(((instance_of(record["source"]), payload["clock"]), payload))
+            payloads_by_key.append(((instance_of(record["source"]), payload["clock"]), payload))
     by_pair: dict[int, dict[str, LogBuckets]] = {}
-    for (pair, clock), buckets in merged_by(payloads).items():
+    for (pair, clock), buckets in merged_by(payloads_by_key).items():
         by_pair.setdefault(pair, {})[clock] = buckets
     return by_pair
 
@@ -168,11 +169,11 @@ def traffic_by_pair(spool: Spool) -> dict[int, dict[str, int]]:
         pair = instance_of(record["source"])
         payload = record["payload"]
         counts = {name: payload[name] for name in COUNTS if name in payload}
-        sums[pair] = added([sums.get(pair, {}), counts])
+        sums[pair] = sum_by_name([sums.get(pair, {}), counts])
     return sums
 
 
 def merged_by_clock(parts: Collection[dict[str, LogBuckets]]) -> dict[str, LogBuckets]:
-    """Merge the buckets of all parts, by clock."""
+    """Merge the completion times of all parts, by clock."""
     clocks = dict.fromkeys(clock for part in parts for clock in part)
     return {clock: LogBuckets.together(part[clock] for part in parts if clock in part) for clock in clocks}

@@ -19,7 +19,7 @@ from exchange.json_records import UnusableRecord, check
 from exchange.records import MATCHED, SAMPLE, MatchedPayload, SamplePayload
 from exchange_simulation.launching.errors import writing
 from exchange_simulation.launching.files import whole_file
-from exchange_simulation.launching.record.reading import damaged, records
+from exchange_simulation.launching.record.reading import damaged_file_error, spool_records
 
 ORDER_LATENCY = np.dtype([("req_ts", "<i8"), ("exch_ts", "<i8"), ("resp_ts", "<i8"), ("_padding", "<i8")])
 """The row that hftbacktest reads: ns since 1970."""
@@ -51,7 +51,7 @@ def order_latencies(folder: Path) -> OrderLatencies:
     """Return the order latencies of a run. UserError if its spool cannot be read."""
     samples: dict[tuple[int, int], _Sample] = {}
     exchange_ns: dict[tuple[int, int], int] = {}
-    for record in records(folder):
+    for record in spool_records(folder):
         payload = record["payload"]
         try:
             if record["kind"] == SAMPLE:
@@ -63,7 +63,7 @@ def order_latencies(folder: Path) -> OrderLatencies:
                 check(payload, MatchedPayload)
                 exchange_ns[instance_of(record["source"]), payload["id"]] = payload["matched_ns"]
         except UnusableRecord as error:
-            raise damaged(f"{folder / 'spool'}, a record of kind {record['kind']},", str(error)) from error
+            raise damaged_file_error(f"{folder / 'spool'}, a record of kind {record['kind']},", str(error)) from error
     return _joined(samples, exchange_ns)
 
 

@@ -16,7 +16,7 @@ from exchange.measurements import CLOCKS, OCTAVES, LogBuckets, bucket_middle_ns
 from exchange.seconds import is_analysed, merged_by
 from exchange_simulation.launching.errors import UserError, writing
 from exchange_simulation.launching.files import whole_file
-from exchange_simulation.launching.record.reading import damaged
+from exchange_simulation.launching.record.reading import damaged_file_error
 from exchange_simulation.reports.run.run_folder import RunFolder, warm_up_s
 
 FILE = "completion.hlog"
@@ -112,7 +112,7 @@ def _start_time(folder: RunFolder) -> datetime:
         try:
             return datetime.fromisoformat(started_at)
         except ValueError as error:
-            raise damaged("run.json", str(error)) from error
+            raise damaged_file_error("run.json", str(error)) from error
     first_record = folder.spool["completion"][0]
     end_of_second_s = first_record["wall_ns"] / 1e9
     seconds_until_then = first_record["payload"]["second"] + 1

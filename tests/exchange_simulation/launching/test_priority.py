@@ -20,7 +20,7 @@ from exchange_simulation.cli.main import main
 from exchange_simulation.launching.component import Events, serve
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.launch.brokers import Brokers
-from exchange_simulation.launching.priority import SLICE_NS, at_priority, yielding
+from exchange_simulation.launching.priority import SLICE_NS, at_priority, without_preempting
 from tests.broker import is_gone
 from tests.exchange_command import Running, run_exchange_in_process
 from tests.machine import until
@@ -137,7 +137,7 @@ def test_every_trial_of_rates_takes_the_priority(command: str, scheduler: Schedu
 def test_without_permission_for_real_time_nothing_starts(
     number: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """gVisor answers EINVAL, other kernels EPERM. Without permission, `yielding` does nothing instead of raising."""
+    """gVisor answers EINVAL, other kernels EPERM. `without_preempting` then does nothing."""
 
     def refuse(*_: object) -> None:
         raise OSError(number, os.strerror(number))
@@ -149,13 +149,13 @@ def test_without_permission_for_real_time_nothing_starts(
     assert "--priority is real-time, which this system does not let you have" in finished.output
     assert "ulimit -r 1" in finished.output
     assert not (tmp_path / "results").exists()
-    with at_priority("normal"), yielding():
+    with at_priority("normal"), without_preempting():
         pass
 
 
 def test_a_process_with_idle_scheduling_keeps_it(scheduler: Scheduler) -> None:
     scheduler.set(0, os.SCHED_IDLE, os.sched_param(0))
-    with yielding():
+    with without_preempting():
         assert scheduler.policy == os.SCHED_IDLE
 
 

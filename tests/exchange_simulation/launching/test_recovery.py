@@ -19,7 +19,7 @@ from exchange.checksum import StreamChecksum
 from exchange.messages import LAYOUTS, Order
 from exchange.records import COMPLETION, SAMPLE, SESSION, TRAFFIC
 from exchange.settings import RunSettings
-from exchange_simulation.launching.record.reading import records
+from exchange_simulation.launching.record.reading import spool_records
 from gateway.seeded_orders import SeededOrders
 from matching_engine.engine import MatchingEngine
 from matching_engine.order_book import OrderBook
@@ -183,7 +183,7 @@ def test_a_killed_reporter_loses_no_second(transport: str, running: Start, reque
 
 def payloads(run: Running, kind: str) -> list[dict[str, Any]]:
     """Return the payloads of the run's records of a kind."""
-    return [record["payload"] for record in records(run.folder) if record["kind"] == kind]
+    return [record["payload"] for record in spool_records(run.folder) if record["kind"] == kind]
 
 
 def completions_from_due(run: Running) -> int:

@@ -117,7 +117,7 @@ def test_a_mixed_tape_is_replayed_by_its_own_times_with_the_answers_of_the_engin
     assert first["checksums"] == again["checksums"] == matched["checksums"]
     due_ns = [np.fromfile(path, "<u8") for path in (tape.with_suffix(".due"), tmp_path / "first" / "orders.due")]
     assert (due_ns[0] // 2 == due_ns[1]).all()
-    assert OrderMix.parse(first["settings"]["mix"]).names_orders
+    assert OrderMix.parse(first["settings"]["mix"]).has_cancels_or_replaces
 
 
 def test_the_mix_of_a_tape_can_be_that_of_a_seed(tmp_path: Path) -> None:

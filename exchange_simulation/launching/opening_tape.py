@@ -25,15 +25,15 @@ def read_opening(path: Path) -> Bytes:
 
 def needs_ids(path: Path, opening: Bytes) -> bool:
     """Return whether the book must find orders by id. UserError, with the offset, if the opening is no tape."""
-    from matching_engine.opening import names_orders
+    from matching_engine.opening_orders import has_cancels_or_replaces
 
     with reading(path, MalformedMessage):
-        return names_orders(opening)
+        return has_cancels_or_replaces(opening)
 
 
 def fill_book_of(engine: MatchingEngine, path: Path, opening: Bytes) -> None:
     """Put the opening's orders into the engine's book. UserError, with the offset, if the engine cannot take them."""
-    from matching_engine.opening import fill_book
+    from matching_engine.opening_orders import fill_book
 
     with reading(path, MalformedMessage):
         fill_book(engine, opening)

@@ -1,6 +1,6 @@
-"""Orders that rest in an engine's book before a run: a tape is matched first, and leaves no other trace.
+"""Opening orders: the engine matches their tape before a run, forgets the answers, and keeps what rests in its book.
 
-The ids of these orders begin with a gateway that no run has, so they never clash with those of a run's orders.
+Their ids begin with the number of a gateway that no run has, so no order of a run has the id of an opening order.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from exchange.messages import (
     records_of,
 )
 from exchange.words import counted
-from matching_engine import arena as layout
+from matching_engine import arena
 from matching_engine.engine import MatchingEngine
 from matching_engine.sessions.routing import stamp
 from matching_engine.tape import match_tape, order_offsets
 from transports.frames import Bytes, Longs
 
 
-def names_orders(tape: Bytes) -> bool:
-    """Return whether the tape has cancels or replaces, so that the book must find orders by id.
+def has_cancels_or_replaces(tape: Bytes) -> bool:
+    """Return whether the tape has cancels or replaces: then the book must find orders by id.
 
     MalformedMessage, with the offset, if the bytes are no tape.
     """
@@ -44,23 +44,24 @@ def fill_book(engine: MatchingEngine, tape: Bytes) -> None:
     """
     offsets = order_offsets(tape)
     _check_instruments(engine, tape, offsets[:-1])
-    count = len(offsets) - 1
-    stamped = int(stamp(tape, offsets, 0, count, OPENING_GATEWAY, StreamChecksum().state))
-    if stamped < count:
+    messages = len(offsets) - 1
+    unused_checksum = StreamChecksum().state
+    stamped = int(stamp(tape, offsets, 0, messages, OPENING_GATEWAY, unused_checksum))
+    if stamped < messages:
         raise MalformedMessage(f"the id is above {HIGHEST_NUMBER}, the highest of an opening", int(offsets[stamped]))
     match_tape(engine, tape, lambda _answers: None)
-    engine.book.state[layout.ORDERS : layout.ORDERS + layout.COUNTERS] = 0
+    engine.book.state[arena.ORDERS : arena.ORDERS + arena.COUNTERS] = 0
 
 
 def _check_instruments(engine: MatchingEngine, tape: Bytes, starts: Longs) -> None:
     """MalformedMessage if an order is of an instrument for which the engine has no book."""
     books = engine.book.instruments or 1
-    numbers, orders = records_of(InstrumentOrder, tape, starts)
-    beyond = np.flatnonzero(orders["instrument"] >= books)
-    if len(beyond):
-        first = int(beyond[0])
+    places, orders = records_of(InstrumentOrder, tape, starts)
+    without_book = np.flatnonzero(orders["instrument"] >= books)
+    if len(without_book):
+        first = int(without_book[0])
         raise MalformedMessage(
-            f"an order of instrument {orders['instrument'][first]}, from 0 on, and the engine has "
-            f"{counted(books, 'instruments')}: give more --instruments",
-            int(starts[numbers[first]]),
+            f"an order is of instrument {orders['instrument'][first]}; the engine's book has "
+            f"{counted(books, 'instruments')}, numbered from 0: give more --instruments",
+            int(starts[places[first]]),
         )
