@@ -355,6 +355,8 @@ class Paper:
     claims: Sequence[Claim]
     open_questions: Sequence[str] = ()
     """What the paper leaves open, and what we chose; misprints."""
+    notice: str = ""
+    """What a reader of the page has to know first; empty if nothing."""
 
     @property
     def parts(self) -> list[PaperPart]:

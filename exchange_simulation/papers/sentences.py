@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from exchange.json_records import Record
 from exchange.words import counted
@@ -19,32 +19,51 @@ def headline(record: Record) -> str:
 
     For example: 17 of 21 claims hold here, 2 do not, 2 cannot be told. For example: 9 of 21 claims hold here, 1 does
     not, 2 cannot be told, 9 were too noisy to say. For example: 0 of 21 claims hold here, 0 do not, 21 cannot be told
-    (1 repeat, and a verdict needs 6)
+    (1 repeat, and a verdict needs 6). For example: 25 of 33 values were delivered as planned, 8 undecided
     """
-    claims = [claim for claim in record["claims"] if not claim.get("by_construction")]
-    holding = _count(record, HOLDS)
-    contradicted = _count(record, DOES_NOT_HOLD)
-    untold = _count(record, CANNOT_TELL)
-    noisy = _count(record, TOO_NOISY)
+    claims = [claim["outcome"] for claim in record["claims"] if not claim.get("by_construction")]
+    planned = [claim["outcome"] for claim in record["claims"] if claim.get("by_construction")]
+    clauses: list[str] = []
+    if claims:
+        clauses.append(_claims_in_words(claims, record.get("repeats")))
+    if planned:
+        clauses.append(_planned_in_words(planned, record.get("repeats")))
+    return "; ".join(clauses)
+
+
+def _claims_in_words(outcomes: Sequence[str], repeats: int | None) -> str:
+    contradicted = outcomes.count(DOES_NOT_HOLD)
+    noisy = outcomes.count(TOO_NOISY)
     verb = "does" if contradicted == 1 else "do"
-    counts = f"{holding} of {len(claims)} claims hold here, {contradicted} {verb} not, {untold} cannot be told"
-    repeats = record.get("repeats")
-    needed = repeats_needed(ALPHA)
-    if untold and repeats is not None and repeats < needed:
-        counts += f" ({counted(repeats, 'repeats')}, and a verdict needs {needed})"
+    counts = (
+        f"{outcomes.count(HOLDS)} of {len(outcomes)} claims hold here, {contradicted} {verb} not, "
+        f"{_untold_in_words(outcomes.count(CANNOT_TELL), 'cannot be told', repeats)}"
+    )
     if noisy:
         counts += f", {noisy} {'was' if noisy == 1 else 'were'} too noisy to say"
-    planned = [claim["outcome"] for claim in record["claims"] if claim.get("by_construction")]
-    if planned:
-        counts += f"; {planned.count(HOLDS)} of {len(planned)} values were delivered as planned"
-        undecided = planned.count(CANNOT_TELL) + planned.count(TOO_NOISY)
-        if undecided:
-            counts += f", {undecided} undecided"
     return counts
 
 
-def _count(record: Record, outcome: str) -> int:
-    return sum(claim["outcome"] == outcome for claim in record["claims"] if not claim.get("by_construction"))
+def _planned_in_words(outcomes: Sequence[str], repeats: int | None) -> str:
+    counts = f"{outcomes.count(HOLDS)} of {len(outcomes)} values were delivered as planned"
+    undelivered = outcomes.count(DOES_NOT_HOLD)
+    if undelivered:
+        counts += f", {undelivered} {'was' if undelivered == 1 else 'were'} not"
+    undecided = outcomes.count(CANNOT_TELL) + outcomes.count(TOO_NOISY)
+    if undecided:
+        counts += f", {_untold_in_words(undecided, 'undecided', repeats)}"
+    return counts
+
+
+def _untold_in_words(untold: int, words: str, repeats: int | None) -> str:
+    """The number of outcomes without a verdict, and that there were too few repeats for one.
+
+    For example: 21 cannot be told (1 repeat, and a verdict needs 6)
+    """
+    needed = repeats_needed(ALPHA)
+    if untold and repeats is not None and repeats < needed:
+        return f"{untold} {words} ({counted(repeats, 'repeats')}, and a verdict needs {needed})"
+    return f"{untold} {words}"
 
 
 def contradictions(record: Record) -> Iterator[str]:

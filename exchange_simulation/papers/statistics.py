@@ -63,6 +63,16 @@ def smallest_ratio(figure: str, name: str, above: str, below: str) -> Read:
     return read
 
 
+def undisturbed(read: Read) -> Read:
+    """Read a figure that other work of the machine cannot change, as a count of messages that a plan gives."""
+
+    def read_without_noise(record: Record) -> FigureReading:
+        reading = read(record)
+        return FigureReading(reading.values, missing=reading.missing)
+
+    return read_without_noise
+
+
 def _over_cells(figure: str, point: Point, choose: Callable[[list[float]], float]) -> Read:
     def read(record: Record) -> FigureReading:
         rows = list(_rows(record, point))
@@ -264,9 +274,8 @@ def straightness(words: str, part: str, figure: str, x: str, at: tuple[float, fl
     """A statistic: a figure at the middle of `at`, over the height of the line between its values at both ends there.
 
     1 for a straight line, also for a flat one, so a claim on a rise needs a second one; less if the curve bends
-    upwards. `x` is the point's value along which
-    the figure goes. A ratio of two heights has an interval like theirs; a ratio of two rises would have none if the
-    curve hardly rises.
+    upwards. `x` is the point's value along which the figure goes. A ratio of two heights has an interval like theirs;
+    a ratio of two rises would have none if the curve hardly rises.
     """
     low, middle, high = at
     share = (middle - low) / (high - low)

@@ -195,7 +195,7 @@ def noise_caveats(
         be = "was" if rule.most_extra_runs == 1 else "were"
         yield f"{words}; the plan's {counted(rule.most_extra_runs, f'extra {plural}')} {be} not enough"
     elif words and rule is not None:
-        yield f"{words}; the machine was not quiet in up to {rule.most_tries} tries each"
+        yield f"{words}; each was tried up to {rule.most_tries} times, and the machine was not quiet"
     unknown = unknown_words(len(shares) - len(known), counted(len(shares), plural))
     if unknown:
         yield unknown

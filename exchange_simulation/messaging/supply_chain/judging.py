@@ -255,7 +255,7 @@ def _interaction_figures(
         received = sum(counts_by_message[flow.message.name].measured_received for flow in part.flows)
         per_s = received / measured_s
         yield f"interaction_{number}_per_s", per_s
-        yield f"interaction_{number}_off_plan_percent", 100 * (per_s / part.received - 1)
+        yield f"interaction_{number}_off_plan_percent", 100 * (received / (part.received * measured_s) - 1)
         times_to_end = _times_to_end(part.flows, counts_by_message)
         if times_to_end.count:
             yield f"interaction_{number}_p90_ms", times_to_end.percentile_ns(90) / 1e6

@@ -30,7 +30,7 @@ OUR_CHOICES = (
     ("sizes", "95, 4 and 1 % in an even sequence, not at random; all messages of an interaction have the same x; the"
      " values of x, and five cash desks in statInfoSM (m1 and b hold them), follow from table 4"),
     ("table 5", "counts receipts: a message to four subscribers counts four times"),
-    ("a misprint", "equation 3.1a has interaction 5 in group d; the text and tables 1 and 5 have group c, as here"),
+    ("a misprint", "equation 3.1a has interaction 5 in group d; the text, tables 1, 5 and 3.1b have group c, as here"),
     ("pace", "each location begins its interactions evenly, and neighbours take turns"),
     ("who serves whom", "supermarket n has centre n modulo the number of centres"),
     ("families", "each supplier offers as many, in changing company; a centre calls for all in turn"),

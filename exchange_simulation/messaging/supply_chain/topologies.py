@@ -34,8 +34,8 @@ FREEFORM = "freeform"
 TOPOLOGIES = (VERTICAL, HORIZONTAL, FREEFORM)
 PER_BASE = 20.0
 SHARES = {
-    VERTICAL: {1: 4.50, 2: 1.22, 3: 2.93, 4: 9.09, 5: 33.37, 6: 8.29, 7: 5.90},
-    HORIZONTAL: {1: 2.89, 2: 0.74, 3: 10.96, 4: 5.87, 5: 20.91, 6: 20.83, 7: 16.63},
+    VERTICAL: {1: 4.50, 2: 1.22, 3: 2.94, 4: 9.09, 5: 33.37, 6: 8.29, 7: 5.90},
+    HORIZONTAL: {1: 2.89, 2: 0.74, 3: 10.97, 4: 5.92, 5: 20.92, 6: 20.83, 7: 16.63},
 }
 """Shares of 100 delivered messages: initiations of interactions 1, 2, 4, 5; deliveries of the topics of 3, 6 and 7."""
 LEAST_HORIZONTAL = 5

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from exchange.json_records import Record
-from exchange_simulation.papers.claims import CANNOT_TELL, HOLDS, Claim, judge_claims
+from exchange_simulation.launching.record.noise_summary import NoiseSummary
+from exchange_simulation.papers.claims import CANNOT_TELL, DOES_NOT_HOLD, HOLDS, Claim, judge_claims
+from exchange_simulation.papers.readings import FigureReading
 from exchange_simulation.papers.sentences import headline, noise_banner
 from exchange_simulation.papers.statistics import (
     constant,
@@ -19,6 +21,7 @@ from exchange_simulation.papers.statistics import (
     smallest_ratio,
     straightness,
     sum_of,
+    undisturbed,
     with_rise_of,
 )
 from exchange_simulation.repeats.judging import TOO_NOISY
@@ -155,6 +158,14 @@ def test_the_busiest_component_is_looked_for_at_all_rates() -> None:
     assert largest_metric(("a", "b"), nagle=False)({"arms": arms, "repeats": 1}).values == {1: 20.0}
 
 
+def test_noise_does_not_disturb_a_count() -> None:
+    def read(record: Record) -> FigureReading:
+        return FigureReading({1: 20.0}, [NoiseSummary.of_shares([0.5])])
+
+    assert read({}).noisiest is not None
+    assert undisturbed(read)({}) == FigureReading({1: 20.0})
+
+
 def test_values_that_are_the_plans_own_are_counted_apart() -> None:
     claims = [{"outcome": HOLDS}, {"outcome": HOLDS, "by_construction": True}]
 
@@ -166,9 +177,16 @@ def test_values_that_are_the_plans_own_are_counted_apart() -> None:
 def test_values_of_the_plan_without_a_verdict_are_not_taken_for_undelivered() -> None:
     claims = [{"outcome": outcome, "by_construction": True} for outcome in (HOLDS, CANNOT_TELL, TOO_NOISY)]
 
-    assert headline({"claims": claims}) == (
-        "0 of 0 claims hold here, 0 do not, 0 cannot be told; 1 of 3 values were delivered as planned, 2 undecided"
+    assert headline({"claims": claims}) == "1 of 3 values were delivered as planned, 2 undecided"
+    assert headline({"claims": claims, "repeats": 1}) == (
+        "1 of 3 values were delivered as planned, 2 undecided (1 repeat, and a verdict needs 6)"
     )
+
+
+def test_a_value_that_was_not_delivered_as_planned_is_counted() -> None:
+    claims = [{"outcome": outcome, "by_construction": True} for outcome in (HOLDS, DOES_NOT_HOLD)]
+
+    assert headline({"claims": claims}) == "1 of 2 values were delivered as planned, 1 was not"
 
 
 @pytest.mark.parametrize(

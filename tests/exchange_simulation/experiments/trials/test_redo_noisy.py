@@ -140,7 +140,9 @@ def test_a_run_has_three_tries_and_the_quietest_counts(tmp_path: Path) -> None:
     observed = observe(tmp_path, trial_plan)[first.arm.label]
     assert observed.runs[1]["noise"]["share_of_all_cpus"] == NOISY
     assert [record["noise"]["share_of_all_cpus"] for _, record in observed.set_aside] == [NOISIEST, NOISIEST]
-    assert "the machine was not quiet in up to 3 tries each" in " ".join(results(tmp_path, trial_plan)["caveats"])
+    assert "each was tried up to 3 times, and the machine was not quiet" in " ".join(
+        results(tmp_path, trial_plan)["caveats"]
+    )
 
 
 def test_a_resumed_trial_keeps_its_rule_and_its_count(tmp_path: Path) -> None:
