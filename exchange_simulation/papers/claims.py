@@ -5,13 +5,16 @@ A claim is about a statistic, which is a ratio above zero, measured once in each
 paper are one family, tested by the sign flips of repeats/sign_flips.py. A claim holds if the whole interval of its
 ratio lies where the sentence says; it does not hold if no part of the interval does; otherwise nothing can be told.
 A claim decides nothing if a side of its ratio is too noisy, by the rule of launching/record/noise_summary.py.
+
+A claim by construction is about counts that our plan gives, with nothing left to chance. It needs no interval: it holds
+if every repeat lies where the sentence says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, log, nan
+from math import exp, inf, log, nan
 from statistics import median
 
 from exchange.json_records import Record
@@ -64,7 +67,7 @@ class Claim:
     network: str = ""
     """The network that the sentence is tested on; empty for loopback, or for the one network that was measured."""
     by_construction: bool = False
-    """Our rates were recovered from the values that the sentence names, so it tests that the plan was delivered."""
+    """Our plan was made from what the sentence says, so the claim tests that the plan was delivered."""
 
     @property
     def expectation(self) -> str:
@@ -87,16 +90,24 @@ class TestedClaim:
     """Why nothing can be told; empty otherwise."""
     ratio: float | None = None
     low: float | None = None
+    """The end of the ratio's interval; of a claim by construction the least of several repeats."""
     high: float | None = None
     repeats: int = 0
 
 
 def judge_claims(claims: Sequence[Claim], records: PartRecords) -> list[TestedClaim]:
-    """Test all claims of a paper together: the chance of any false outcome among them is at most ALPHA."""
+    """Test all claims of a paper together: the chance of any false outcome among them is at most ALPHA.
+
+    Claims by construction are counted out, since chance has no part in them.
+    """
     readings = [claim.statistic.read(records) for claim in claims]
     values = [reading.values for reading in readings]
     needed = repeats_needed(ALPHA)
-    places = [place for place, by_repeat in enumerate(values) if len(by_repeat) >= needed]
+    places = [
+        place
+        for place, by_repeat in enumerate(values)
+        if len(by_repeat) >= needed and not claims[place].by_construction
+    ]
     intervals = dict(zip(places, _intervals([claims[place] for place in places], values, places), strict=True))
     tested: list[TestedClaim] = []
     for place, claim in enumerate(claims):
@@ -104,6 +115,8 @@ def judge_claims(claims: Sequence[Claim], records: PartRecords) -> list[TestedCl
         noise = readings[place].noisiest
         if not by_repeat:
             tested.append(TestedClaim(claim, CANNOT_TELL, readings[place].missing or NOT_MEASURED))
+        elif claim.by_construction:
+            tested.append(_delivered(claim, by_repeat))
         elif noise is not None:
             tested.append(TestedClaim(claim, TOO_NOISY, _why_too_noisy(by_repeat, noise), repeats=len(by_repeat)))
         elif place in intervals:
@@ -114,6 +127,16 @@ def judge_claims(claims: Sequence[Claim], records: PartRecords) -> list[TestedCl
             why = f"{counted(len(by_repeat), 'repeats')}, and a verdict needs {needed}"
             tested.append(TestedClaim(claim, CANNOT_TELL, why, _middle(by_repeat), repeats=len(by_repeat)))
     return tested
+
+
+def _delivered(claim: Claim, by_repeat: ByRepeat) -> TestedClaim:
+    """Judge a claim by construction: each repeat alone says whether the plan was delivered."""
+    lowest = min(by_repeat.values())
+    highest = max(by_repeat.values())
+    outcome = HOLDS if _least(claim) <= lowest and highest <= _most(claim) else DOES_NOT_HOLD
+    if len(by_repeat) == 1:
+        return TestedClaim(claim, outcome, ratio=lowest, repeats=1)
+    return TestedClaim(claim, outcome, "", _middle(by_repeat), lowest, highest, len(by_repeat))
 
 
 def _intervals(
@@ -139,13 +162,21 @@ def _intervals(
 
 
 def _outcome(claim: Claim, low: float, high: float) -> str:
-    least = 0.0 if claim.at_least is None else claim.at_least
-    most = float("inf") if claim.at_most is None else claim.at_most
-    if least <= low and high <= most:
+    if _least(claim) <= low and high <= _most(claim):
         return HOLDS
-    if high < least or most < low:
+    if high < _least(claim) or _most(claim) < low:
         return DOES_NOT_HOLD
     return CANNOT_TELL
+
+
+def _least(claim: Claim) -> float:
+    """The least ratio that the sentence allows."""
+    return 0.0 if claim.at_least is None else claim.at_least
+
+
+def _most(claim: Claim) -> float:
+    """The largest ratio that the sentence allows."""
+    return inf if claim.at_most is None else claim.at_most
 
 
 def _why(outcome: str) -> str:

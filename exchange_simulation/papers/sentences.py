@@ -19,7 +19,7 @@ def headline(record: Record) -> str:
 
     For example: 17 of 21 claims hold here, 2 do not, 2 cannot be told. For example: 9 of 21 claims hold here, 1 does
     not, 2 cannot be told, 9 were too noisy to say. For example: 0 of 21 claims hold here, 0 do not, 21 cannot be told
-    (1 repeat, and a verdict needs 6). For example: 25 of 33 values were delivered as planned, 8 undecided
+    (1 repeat, and a verdict needs 6). For example: 25 of 33 values were delivered as planned, 8 cannot be told
     """
     claims = [claim["outcome"] for claim in record["claims"] if not claim.get("by_construction")]
     planned = [claim["outcome"] for claim in record["claims"] if claim.get("by_construction")]
@@ -27,7 +27,7 @@ def headline(record: Record) -> str:
     if claims:
         clauses.append(_claims_in_words(claims, record.get("repeats")))
     if planned:
-        clauses.append(_planned_in_words(planned, record.get("repeats")))
+        clauses.append(_planned_in_words(planned))
     return "; ".join(clauses)
 
 
@@ -37,33 +37,33 @@ def _claims_in_words(outcomes: Sequence[str], repeats: int | None) -> str:
     verb = "does" if contradicted == 1 else "do"
     counts = (
         f"{outcomes.count(HOLDS)} of {len(outcomes)} claims hold here, {contradicted} {verb} not, "
-        f"{_untold_in_words(outcomes.count(CANNOT_TELL), 'cannot be told', repeats)}"
+        f"{_untold_in_words(outcomes.count(CANNOT_TELL), repeats)}"
     )
     if noisy:
         counts += f", {noisy} {'was' if noisy == 1 else 'were'} too noisy to say"
     return counts
 
 
-def _planned_in_words(outcomes: Sequence[str], repeats: int | None) -> str:
+def _planned_in_words(outcomes: Sequence[str]) -> str:
     counts = f"{outcomes.count(HOLDS)} of {len(outcomes)} values were delivered as planned"
     undelivered = outcomes.count(DOES_NOT_HOLD)
     if undelivered:
         counts += f", {undelivered} {'was' if undelivered == 1 else 'were'} not"
-    undecided = outcomes.count(CANNOT_TELL) + outcomes.count(TOO_NOISY)
-    if undecided:
-        counts += f", {_untold_in_words(undecided, 'undecided', repeats)}"
+    untold = outcomes.count(CANNOT_TELL)
+    if untold:
+        counts += f", {untold} cannot be told"
     return counts
 
 
-def _untold_in_words(untold: int, words: str, repeats: int | None) -> str:
-    """The number of outcomes without a verdict, and that there were too few repeats for one.
+def _untold_in_words(untold: int, repeats: int | None) -> str:
+    """The number of claims without a verdict, and whether there were too few repeats for one.
 
     For example: 21 cannot be told (1 repeat, and a verdict needs 6)
     """
     needed = repeats_needed(ALPHA)
     if untold and repeats is not None and repeats < needed:
-        return f"{untold} {words} ({counted(repeats, 'repeats')}, and a verdict needs {needed})"
-    return f"{untold} {words}"
+        return f"{untold} cannot be told ({counted(repeats, 'repeats')}, and a verdict needs {needed})"
+    return f"{untold} cannot be told"
 
 
 def contradictions(record: Record) -> Iterator[str]:
@@ -82,12 +82,12 @@ def contradictions(record: Record) -> Iterator[str]:
 
 
 def seen(claim: Record) -> str:
-    """The ratio with its interval; why nothing can be told if there is no interval. For example: 1.2 (1.1 to 1.3)."""
+    """The ratio with its interval, or why nothing can be told. For example: 1.2 (1.1 to 1.3)."""
     if claim["ratio"] is None:
         return str(claim["why"])
     ratio = number_text(claim["ratio"])
     if claim["low"] is None:
-        return f"{ratio} ({claim['why']})"
+        return f"{ratio} ({claim['why']})" if claim["why"] else ratio
     return f"{ratio} ({number_text(claim['low'])} to {number_text(claim['high'])})"
 
 

@@ -6,9 +6,17 @@ import pytest
 
 from exchange.json_records import Record
 from exchange_simulation.launching.record.noise_summary import NoiseSummary
-from exchange_simulation.papers.claims import CANNOT_TELL, DOES_NOT_HOLD, HOLDS, Claim, judge_claims
+from exchange_simulation.papers.claims import (
+    CANNOT_TELL,
+    DOES_NOT_HOLD,
+    HOLDS,
+    Claim,
+    Statistic,
+    claim_as_dict,
+    judge_claims,
+)
 from exchange_simulation.papers.readings import FigureReading
-from exchange_simulation.papers.sentences import headline, noise_banner
+from exchange_simulation.papers.sentences import headline, noise_banner, seen
 from exchange_simulation.papers.statistics import (
     constant,
     figure_at,
@@ -175,12 +183,32 @@ def test_values_that_are_the_plans_own_are_counted_apart() -> None:
 
 
 def test_values_of_the_plan_without_a_verdict_are_not_taken_for_undelivered() -> None:
-    claims = [{"outcome": outcome, "by_construction": True} for outcome in (HOLDS, CANNOT_TELL, TOO_NOISY)]
+    claims = [{"outcome": outcome, "by_construction": True} for outcome in (HOLDS, CANNOT_TELL, CANNOT_TELL)]
 
-    assert headline({"claims": claims}) == "1 of 3 values were delivered as planned, 2 undecided"
-    assert headline({"claims": claims, "repeats": 1}) == (
-        "1 of 3 values were delivered as planned, 2 undecided (1 repeat, and a verdict needs 6)"
-    )
+    assert headline({"claims": claims}) == "1 of 3 values were delivered as planned, 2 cannot be told"
+
+
+@pytest.mark.parametrize(
+    ("by_repeat", "outcome"),
+    [({1: 1.0}, HOLDS), ({1: 1.2}, DOES_NOT_HOLD), ({1: 1.0, 2: 0.97}, HOLDS), ({1: 1.0, 2: 1.2}, DOES_NOT_HOLD)],
+)
+def test_a_value_of_the_plan_is_judged_by_each_repeat(by_repeat: dict[int, float], outcome: str) -> None:
+    statistic = Statistic("messages over the plan's", lambda _: FigureReading(by_repeat))
+    claim = Claim("table 5", "As planned.", statistic, at_least=0.95, at_most=1.05, by_construction=True)
+
+    (tested,) = judge_claims([claim], {})
+
+    assert tested.outcome == outcome
+
+
+@pytest.mark.parametrize(("by_repeat", "words"), [({1: 1.0}, "1"), ({1: 0.98, 2: 1.02}, "1 (0.98 to 1.02)")])
+def test_what_was_seen_of_a_value_of_the_plan_is_the_range_of_its_repeats(
+    by_repeat: dict[int, float], words: str
+) -> None:
+    statistic = Statistic("messages over the plan's", lambda _: FigureReading(by_repeat))
+    claim = Claim("table 5", "As planned.", statistic, at_least=0.95, at_most=1.05, by_construction=True)
+
+    assert seen(claim_as_dict(judge_claims([claim], {})[0])) == words
 
 
 def test_a_value_that_was_not_delivered_as_planned_is_counted() -> None:
