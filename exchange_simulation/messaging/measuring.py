@@ -233,7 +233,7 @@ class Launcher:
 
     def __exit__(self, *_: object) -> None:
         for member in self._members.values():
-            member.end(in_order=self._may_close)
+            member.end(may_close=self._may_close)
 
 
 @contextlib.contextmanager

@@ -64,7 +64,7 @@ def _play(role: Role, launcher: PipeEnd, patience_s: float, in_thread: bool) -> 
         if launcher.recv() != ("start",):
             return
         launcher.send(("at work",))
-        session = Session(links, launcher, patience_s, role.is_patient, role.clock_ahead_ns)
+        session = Session(links, launcher, patience_s, is_patient=role.is_patient, clock_ahead_ns=role.clock_ahead_ns)
         start = ResourceUsage.now(in_thread)
         result = role.task(session)
         result.usage = ResourceUsage.now(in_thread).since(start)
@@ -141,10 +141,10 @@ class Forked(Piped):
             return f"was killed by {signal.Signals(-code).name}"
         return f"ended with exit code {code}"
 
-    def end(self, in_order: bool) -> None:
-        """Kill the process. `in_order`: the process was told to close, so first give it a moment to close."""
+    def end(self, may_close: bool) -> None:
+        """Kill the process. `may_close`: the process was told to close, so first give it a moment to close."""
         with contextlib.suppress(ProcessLookupError, ChildProcessError):
-            if self.pid and in_order:
+            if self.pid and may_close:
                 _await_closing(self.pipe)
             if self.pid:
                 os.kill(self.pid, signal.SIGKILL)
@@ -213,8 +213,8 @@ class Threaded(Piped):
     def how_it_ended(self) -> str:
         return "ended"
 
-    def end(self, in_order: bool) -> None:
-        if in_order:
+    def end(self, may_close: bool) -> None:
+        if may_close:
             _await_closing(self.pipe)
         self.pipe.close()
         self.thread.join(END_S)

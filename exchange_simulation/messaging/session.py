@@ -1,4 +1,4 @@
-"""A role's links between start and end: a call that waits gives up after `patience_s`.
+"""A role's session: its links while it works. A call that waits gives up after `patience_s` without progress.
 
 A session uses only the calls that every link has, with two exceptions: round_trips.py uses the compiled calls that some
 links lend, and `await_subscribers` uses the method of `CountsSubscribers`, if a link has it.
@@ -26,30 +26,30 @@ class Silence(Exception):
 
 
 class Session:
-    """The links of a role. Calls that wait raise Silence if nothing came or went for `patience_s`."""
+    """The links of a role. Calls that wait raise Silence if nothing came or went for `patience_s` seconds."""
 
     def __init__(
         self,
         links: list[Link],
         launcher: Connection[Any, Any],
         patience_s: float,
-        until_stopped: bool = False,
+        is_patient: bool = False,
         clock_ahead_ns: int = 0,
     ) -> None:
-        """If `until_stopped`, a role that has waited too long gives up only once the launcher says stop.
+        """`is_patient`: after `patience_s` the role gives up only if the launcher has said stop.
 
-        The launcher sees whether any role makes progress. `clock_ahead_ns` is this process's clock minus that of the
-        publishers, which differ if the roles are on several hosts.
+        The launcher knows whether other roles still make progress.
+        `clock_ahead_ns`: this process's clock minus that of the publishers, which differ if roles are on several hosts.
         """
         self.links = links
         self.clock_ahead_ns = clock_ahead_ns
-        self._until_stopped = until_stopped
-        self._tick_ns = LONGEST_TICK_NS if until_stopped else TICK_NS
+        self._is_patient = is_patient
+        self._tick_ns = LONGEST_TICK_NS if is_patient else TICK_NS
         self._launcher = launcher
         self._patience_ns = int(patience_s * 1e9)
         self._give_up_ns = 0
         self._was_late = False
-        """Whether the waiting time was over at the last call of `wait`."""
+        """Whether `patience_s` was over at the last call of `wait`."""
         self.progressed()
 
     @property
@@ -58,19 +58,21 @@ class Session:
         return self.links[0]
 
     def progressed(self) -> None:
-        """Start the waiting time anew: something came or went."""
+        """Note that something came or went: `patience_s` begins anew."""
         self._give_up_ns = time.monotonic_ns() + self._patience_ns
         self._was_late = False
 
     def wait(self, link: Link, problem: str, *, writable: bool = False) -> None:
-        """Wait a moment until a frame can be received, or sent if `writable`. Silence names the `problem`.
+        """Wait a moment until a frame can be received, or sent if `writable`. Silence, which names the `problem`.
 
-        The role looks once more after the waiting time: perhaps the role was slow, and the message lies there.
+        Silence is raised at the second call after `patience_s` is over. So the role looks at its link once more: the
+        role itself may have been slow, and the message may lie there.
         """
         now_ns = time.monotonic_ns()
         is_late = now_ns > self._give_up_ns
-        was_late, self._was_late = self._was_late, is_late
-        if is_late and was_late and (self.must_stop or not self._until_stopped):
+        was_late = self._was_late
+        self._was_late = is_late
+        if is_late and was_late and (self.must_stop or not self._is_patient):
             raise Silence(f"{problem} for {self._patience_ns / 1e9:g} s{excuse_of(self.links)}")
         link.wait(now_ns + self._tick_ns, readable=not writable, writable=writable)
 

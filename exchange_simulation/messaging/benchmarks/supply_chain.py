@@ -68,14 +68,14 @@ OPTIONS = (
         most=MOST_BASE,
         default="10",
         metavar="B[,...]",
-        help="The scale: 20 messages delivered a second for each unit.",
+        help="The scale: each unit stands for 20 messages delivered a second.",
     ),
     click.Option(
         ["--interactions"],
         type=EachOnce(OneOf([str(number) for number in INTERACTIONS])),
         default=",".join(map(str, INTERACTIONS)),
         show_default=True,
-        help="Which of the seven are on.",
+        help="The numbers of the interactions that take place.",
     ),
     click.Option(
         ["--config"],
@@ -96,26 +96,26 @@ OPTIONS = (
         type=SAMPLE_SECONDS,
         default=10.0,
         show_default=True,
-        help="Longest that messages may be under way after that, seconds.",
+        help="The longest time to wait for late messages after --duration, in seconds.",
     ),
     click.Option(
         ["--bound", "bound_s"],
         type=SAMPLE_SECONDS,
         default=0.5,
         show_default=True,
-        help="90 % of each message are to be delivered within so many seconds.",
+        help="The seconds within which 90 % of the deliveries of each message must come.",
     ),
     click.Option(
         ["--agents"],
         type=click.IntRange(4, 200),
         default=MOST_AGENTS,
         show_default=True,
-        help="At most so many processes; locations of a kind share them.",
+        help="The largest number of processes; locations of a kind share them.",
     ),
     click.Option(
         ["--restart-after", "restart_after_s"],
         type=SAMPLE_SECONDS,
-        help="Restart the private broker after so many measured seconds; only losses are judged then.",
+        help="Restart the private broker after this many measured seconds; then only losses are judged.",
     ),
     NO_RATE,
     click.Option(["--plan"], is_flag=True, help="Print what will flow, and measure nothing."),
@@ -124,21 +124,23 @@ OPTIONS = (
 
 def points(settings: Settings) -> list[Point]:
     """A point for each topology with each base. UserError for an impossible workload."""
-    after_s = settings.get("restart_after_s")
+    restart_after_s = settings.get("restart_after_s")
     duration_s = settings["duration_s"]
-    if after_s is not None and after_s >= duration_s:
-        raise UserError(f"--restart-after is {after_s:g}; it takes less than --duration, which is {duration_s:g}")
-    points: list[Point] = []
+    if restart_after_s is not None and restart_after_s >= duration_s:
+        raise UserError(
+            f"--restart-after is {restart_after_s:g}; it takes less than --duration, which is {duration_s:g}"
+        )
+    planned_points: list[Point] = []
     for name in settings["topology"]:
         bases = (1,) if name == FREEFORM else settings["base"]
-        points += [{"topology": name, "base": base} for base in bases]
-    for point in points:
+        planned_points += [{"topology": name, "base": base} for base in bases]
+    for point in planned_points:
         topology = _topology(point, settings)
         SupplyChainPlan.of(topology)
         if any(map(has_broker, settings["transport"])):
             needed = descriptors_of_broker(Chain(topology), settings["agents"])
             check_descriptors(needed, f"the broker needs {needed:,} descriptors for queues and connections")
-    return points
+    return planned_points
 
 
 def _topology(point: Point, settings: Settings) -> Topology:
@@ -157,6 +159,7 @@ def times_of(settings: Settings) -> ChainTimes:
 
 
 def why_unsupported(cell: Cell) -> str | None:
+    """Return why the cell cannot be measured, as a sentence; None if it can be."""
     if cell.settings.get("hosts"):
         return f"--hosts is {cell.settings['hosts']}, and its locations talk with each other on this host: leave it out"
     if not cell.has_broker and not chain_of(cell).topology.interactions:
@@ -177,6 +180,7 @@ def roles(cell: Cell, links: Links) -> list[Role]:
 
 
 def judge(cell: Cell, results: Results) -> list[str]:
+    """Return the reasons for which the results are invalid, as sentences; empty if there are none."""
     chain = chain_of(cell)
     times = times_of(cell.settings)
     if restarts_broker(cell):
@@ -194,7 +198,7 @@ def patterns(cell: Cell) -> Sequence[Pattern]:
 
 
 def print_plans(settings: Settings) -> bool:
-    """Print the plan of each point if the user gave `--plan`; returns whether the user did."""
+    """Print the plan of each point if the user gave `--plan`. Returns whether it printed."""
     if not settings["plan"]:
         return False
     for point in points(settings):
@@ -227,7 +231,9 @@ BENCHMARK = BenchmarkDefinition(
         Column("kb_per_s", "kB/s"),
         Column("lost_not_persistent", "NP lost"),
         Column("redelivered", "redelivered"),
-        *(Column(f"delivery_{which}_ms", f"{which} ms") for which in ("p50", "p90", "p99")),
+        Column("delivery_p50_ms", "p50 ms"),
+        Column("delivery_p90_ms", "p90 ms"),
+        Column("delivery_p99_ms", "p99 ms"),
         Column("lag_p99_ms", "lag p99 ms"),
         *_group_columns(),
     ),

@@ -134,9 +134,9 @@ class RoleElsewhere:
             return f"{self.ended} {where}"
         return f"is lost {where}: {self.source.gone or 'it said nothing more'}"
 
-    def end(self, in_order: bool) -> None:
+    def end(self, may_close: bool) -> None:
         """End the role, and wait until its host has ended it."""
-        self.source.send({"do": "end", "role": self.name, "in_order": in_order})
+        self.source.send({"do": "end", "role": self.name, "may_close": may_close})
         while not self.is_over and self.source.gone is None:
             self.source.receive(ANSWER_S)
         self.source.forget(self.name)

@@ -2,16 +2,16 @@
 
     launcher                                   role server                 role
     {"do": "load", "transports": ..}  ──▶      loads kernels
-                    ◀──  {"loaded": pid}
+                    ◀──  {"loaded": pid}, or {"error": sentence}
     {"do": "fork", "role": .., ..}    ──▶      forks                 ──▶
     {"do": "tell", "role": name, "word": ..}   passes it on          ──▶
                     ◀──  {"role": name, "word": ..}                  ◀──
-                    ◀──  {"role": name, "ended": how}                its pipe has ended
-    {"do": "end", "role": name, "in_order": ..}    ends it
-                    ◀──  {"role": name, "over": true}
+                    ◀──  {"role": name, "ended": how}                has ended by itself
+    {"do": "end", "role": name, "may_close": ..}    kills it
+                    ◀──  {"role": name, "over": true}                was killed on request
 
-Roles are forks of a process that has loaded all kernels, as on the launcher's own host. If stdin ends, the launcher or
-the connection is gone, and all roles end.
+Roles are forks of a process that has loaded all kernels, as on the launcher's own host. If the server's stdin ends, the
+launcher or the connection is gone: the server ends, and kills all roles.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from transports.registry import has_broker, scheme_of
 
 
 def serve_roles() -> None:
-    """Fork roles for the launcher until it closes our stdin."""
+    """Serve the launcher until our stdin or stdout ends. All roles end then."""
     with contextlib.suppress(PeerSilent, BrokenPipeError), ProcessGroup() as processes:
         server = RoleServer(processes)
         while True:
@@ -55,12 +55,12 @@ class RoleServer:
         self._processes = processes
         self._reader = LineReader(STDIN)
         self._roles: dict[str, Forked] = {}
-        self._speaking: set[str] = set()
+        self._open_pipes: set[str] = set()
         """The names of the roles whose pipes have not ended."""
 
     def serve_once(self) -> None:
-        """Wait for a word of the launcher or of a role, and handle all that are there. PeerSilent."""
-        names_by_pipe: dict[Any, str] = {self._roles[name].pipe: name for name in self._speaking}
+        """Wait for a word of the launcher or of a role, and handle all that are there. PeerSilent if stdin ends."""
+        names_by_pipe: dict[Any, str] = {self._roles[name].pipe: name for name in self._open_pipes}
         readable = wait([STDIN, *names_by_pipe])
         for pipe, name in names_by_pipe.items():
             if pipe in readable:
@@ -75,7 +75,7 @@ class RoleServer:
         try:
             word = role.pipe.recv()
         except (EOFError, OSError):
-            self._speaking.discard(name)
+            self._open_pipes.discard(name)
             _say({"role": name, "ended": role.how_it_ended()})
         else:
             _say({"role": name, "word": plain_word(word)})
@@ -93,13 +93,13 @@ class RoleServer:
             case {"do": "fork", "role": str(text), "patience_s": patience_s}:
                 role = role_of_text(text)
                 self._roles[role.name] = fork(role, patience_s, self._processes.id, enter_host=_stay_on_this_host)
-                self._speaking.add(role.name)
+                self._open_pipes.add(role.name)
             case {"do": "tell", "role": str(name), "word": str(word)}:
                 with contextlib.suppress(OSError):  # the role has ended, and its pipe will say so
                     self._roles[name].tell(word)
-            case {"do": "end", "role": str(name), "in_order": bool(in_order)}:
-                self._speaking.discard(name)
-                self._roles.pop(name).end(in_order)
+            case {"do": "end", "role": str(name), "may_close": bool(may_close)}:
+                self._open_pipes.discard(name)
+                self._roles.pop(name).end(may_close)
                 _say({"role": name, "over": True})
 
     def _load(self, transports: Mapping[str, list[str]]) -> None:

@@ -26,7 +26,7 @@ START_IN_NS = 300_000_000
 LOOK_AGAIN_S = 0.002
 """Interval at which an agent looks whether the clock has a start."""
 Routes = Mapping[tuple[int, int], tuple[int, int]]
-"""(message, destination) to (link, number of the destination on that link)."""
+"""(number of a message, destination) to (index of a link, number of the destination on that link)."""
 
 
 def _answers_to(message: Message) -> list[int]:
@@ -40,7 +40,7 @@ ANSWERS = [_answers_to(message) for message in MESSAGES]
 
 @dataclass(frozen=True)
 class ChainAgent:
-    """A role's task."""
+    """The task of a role that plays locations. A call returns what the role did, once the run is over."""
 
     chain: Chain
     locations: tuple[Location, ...]
@@ -48,32 +48,33 @@ class ChainAgent:
     routes: Routes
     receiving_indexes: tuple[int, ...]
     """Indexes of the links from which the agent receives, and for all of which it waits together."""
-    start: mmap
-    """Memory that all agents share, with the time at which the clock starts."""
-    opens: bool = False
+    start_memory: mmap
+    """Memory that all agents share: the start of the clock (monotonic, ns) as i64, 0 until it is chosen."""
+    chooses_start: bool = False
     """True for the agent that chooses the start of the clock."""
-    publishes: tuple[int, ...] = ()
-    """Links on each of which the agent waits for `subscribers` before it begins."""
+    publishing_indexes: tuple[int, ...] = ()
+    """Indexes of the links on each of which the agent waits for `subscribers` before it begins."""
     subscribers: int = 0
-    ends: tuple[LinkEnd, ...] = ()
-    """The ends that are opened again once the broker is back; empty if the run ends with the broker."""
+    """The number of subscribers of each of these links."""
+    reopened_ends: tuple[LinkEnd, ...] = ()
+    """The ends of links that are opened again once the broker is back; empty if the run ends with the broker."""
 
     def __call__(self, session: Session) -> RoleResult:
         try:
-            for link in self.publishes:
-                await_subscribers(session.links[link], self.subscribers, time.monotonic_ns() + OPEN_NS)
-            shift = _Shift(self, session, self._await_start(session))
-            shift.work()
-            return shift.result()
+            for index in self.publishing_indexes:
+                await_subscribers(session.links[index], self.subscribers, time.monotonic_ns() + OPEN_NS)
+            working_agent = _WorkingAgent(self, session, self._await_start(session))
+            working_agent.work()
+            return working_agent.result()
         except PeerGone as error:
             return RoleResult(stopped=str(error))
 
     def _await_start(self, session: Session) -> int:
         """Wait for the start of the clock (monotonic, ns), and return it; returns now if the launcher says stop."""
-        if self.opens:
-            self.start[:8] = struct.pack("<q", time.monotonic_ns() + START_IN_NS)
+        if self.chooses_start:
+            self.start_memory[:8] = struct.pack("<q", time.monotonic_ns() + START_IN_NS)
         while True:
-            (start_ns,) = struct.unpack("<q", self.start[:8])
+            (start_ns,) = struct.unpack("<q", self.start_memory[:8])
             if start_ns:
                 return int(start_ns)
             if session.must_stop:
@@ -81,7 +82,7 @@ class ChainAgent:
             time.sleep(LOOK_AGAIN_S)
 
 
-class _Shift:
+class _WorkingAgent:
     """An agent at work, from the common start to the end."""
 
     def __init__(self, agent: ChainAgent, session: Session, start_ns: int) -> None:
@@ -95,14 +96,17 @@ class _Shift:
         self._until_ns = until_ns
         self._give_up_ns = until_ns + int(times.drain_s * 1e9)
         self._ledger = Ledger(start_ns + int(times.warm_up_s * 1e9), until_ns)
-        self._post = Post(session.links, agent.receiving_indexes, agent.ends, self._give_up_ns)
-        self._turns: dict[Location, int] = {location: location.number for location in agent.locations}
+        self._post = Post(session.links, agent.receiving_indexes, agent.reopened_ends, self._give_up_ns)
+        self._last_headquarters: dict[Location, int] = {location: location.number for location in agent.locations}
+        """By location, the headquarters that got its last message; the next one goes to the headquarters after that."""
         self._numbers_of_kind: dict[AgentKind, list[int]] = {kind: [] for kind in AgentKind}
         for location in agent.locations:
             self._numbers_of_kind[location.kind].append(location.number)
         self._reported = 0
+        """The number of received messages that the launcher was told last."""
         self._next_due = 0
-        self._next_look_ns = 0
+        """The index in `_dues_ns` of the next interaction."""
+        self._next_report_ns = 0
         self._drivers = _drivers(agent)
         self._begun = [0] * len(self._drivers)
         """The number of interactions that each driver has begun."""
@@ -112,17 +116,20 @@ class _Shift:
         """Begin interactions when they are due, and handle messages, until the run is over."""
         while True:
             now_ns = time.monotonic_ns()
-            if self._is_over(now_ns):
-                break
+            if now_ns >= self._next_report_ns:
+                self._next_report_ns = now_ns + REPORT_EVERY_NS
+                self._report_progress(now_ns)
+                if self._is_over(now_ns):
+                    break
             try:
-                self._turn(now_ns)
+                self._take_turn(now_ns)
             except PeerGone:
-                if not self._agent.ends:
+                if not self._agent.reopened_ends:
                     raise
                 self._post.reconnect(lambda: self._session.report_progress(self._ledger.received))
         self._take_all()
 
-    def _turn(self, now_ns: int) -> None:
+    def _take_turn(self, now_ns: int) -> None:
         """Begin, receive and send once; wait if nothing has come."""
         self._begin_what_is_due(now_ns)
         moved = self._take_all()
@@ -131,18 +138,15 @@ class _Shift:
             next_due_ns = self._dues_ns[self._next_due : self._next_due + 1]
             self._post.wait(min([now_ns + TICK_NS, *next_due_ns]))
 
-    def _is_over(self, now_ns: int) -> bool:
-        """Report progress now and then, and return whether the run is over.
-
-        While interactions begin, an agent without messages reports, too.
-        """
-        if now_ns < self._next_look_ns:
-            return False
-        self._next_look_ns = now_ns + REPORT_EVERY_NS
+    def _report_progress(self, now_ns: int) -> None:
+        """Tell the launcher how many messages have come. Without new ones, tell it only while interactions begin."""
         received = self._ledger.received
         if received > self._reported or now_ns < self._until_ns:
             self._session.report_progress(received)
             self._reported = received
+
+    def _is_over(self, now_ns: int) -> bool:
+        """Return whether the launcher says stop, or the time for late messages has passed."""
         return self._session.must_stop or now_ns > self._give_up_ns
 
     def _begin_what_is_due(self, now_ns: int) -> None:
@@ -157,14 +161,22 @@ class _Shift:
         nth = self._begun[driver]
         self._begun[driver] += 1
         message = INTERACTIONS[interaction].messages[0]
-        winner = 0
-        target = self._target(message, location, 0, 0)
         if message.to is To.FAMILY:
             target = self._chain.family(location.number, nth)
             winner = self._chain.winner(location.number, nth)
+        else:
+            target = self._target(message, location, sender=0, initiator=0)  # a first message answers nobody
+            winner = 0
         self._ledger.note_begun(due_ns, time.monotonic_ns())
-        size = size_number(location, nth)
-        self._send(NUMBER_OF[message.name], location, target, size, location.number, winner, due_ns)
+        self._send(
+            NUMBER_OF[message.name],
+            location,
+            target=target,
+            size_index=size_number(location, nth),
+            initiator=location.number,
+            winner=winner,
+            due_ns=due_ns,
+        )
 
     def _take_all(self) -> int:
         """Handle the messages that have come; returns their number."""
@@ -204,11 +216,21 @@ class _Shift:
         for answer in ANSWERS[head.message]:
             if MESSAGES[answer].name == "pOrder" and head.sender != head.winner:
                 continue
-            target = self._target(MESSAGES[answer], me, head.sender, head.initiator)
-            self._send(answer, me, target, head.size, head.initiator, head.winner, head.due_ns)
+            self._send(
+                answer,
+                me,
+                target=self._target(MESSAGES[answer], me, sender=head.sender, initiator=head.initiator),
+                size_index=head.size_index,
+                initiator=head.initiator,
+                winner=head.winner,
+                due_ns=head.due_ns,
+            )
 
-    def _target(self, message: Message, me: Location, sender: int, initiator: int) -> int:
-        """The number of the destination of any message but a call for offers."""
+    def _target(self, message: Message, me: Location, *, sender: int, initiator: int) -> int:
+        """The number of the destination of any message but a call for offers.
+
+        `sender` and `initiator` are the numbers of locations: of the message that is answered, and of its interaction.
+        """
         match message.to:
             case To.ITSELF:
                 return me.number
@@ -219,21 +241,24 @@ class _Shift:
             case To.INITIATOR:
                 return initiator
             case To.HQ_IN_TURN:
-                self._turns[me] = (self._turns[me] + 1) % self._chain.count_of(AgentKind.HQ)
-                return self._turns[me]
+                self._last_headquarters[me] = (self._last_headquarters[me] + 1) % self._chain.count_of(AgentKind.HQ)
+                return self._last_headquarters[me]
             case _:
                 return 0
 
     def _send(
-        self, message: int, me: Location, target: int, size: int, initiator: int, winner: int, due_ns: int
+        self, message: int, me: Location, *, target: int, size_index: int, initiator: int, winner: int, due_ns: int
     ) -> None:
-        """Put a message behind those that wait for their link, and note it."""
+        """Put a message behind those that wait for their link, and note it.
+
+        `message` is an index of MESSAGES; the others are those of Head.
+        """
         link, route = self._agent.routes[message, target]
         now_ns = time.monotonic_ns()
         deliveries = self._chain.copies(MESSAGES[message], target)
-        sequence = self._ledger.next_sequence(message, target, me.number, deliveries, now_ns)
-        head = HEAD.pack(route, message, size, target, me.number, initiator, winner, sequence, now_ns, due_ns)
-        self._post.add(link, head + self._bodies[message][size])
+        sequence = self._ledger.note_sent(message, target, me.number, deliveries, now_ns)
+        head = HEAD.pack(route, message, size_index, target, me.number, initiator, winner, sequence, now_ns, due_ns)
+        self._post.add(link, head + self._bodies[message][size_index])
 
     def result(self) -> RoleResult:
         return RoleResult(

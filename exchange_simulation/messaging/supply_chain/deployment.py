@@ -75,7 +75,7 @@ def roles_of(chain: Chain, times: ChainTimes, links: Links, most_agents: int, re
     else:
         agents = agents_of(chain, len(chain.locations))
         links_of_agents = _links_without_broker(chain, agents, links)
-    start = mmap.mmap(-1, 8)
+    start_memory = mmap.mmap(-1, 8)
     shares = Sharing("the supply chain", chain.deliveries(times))
     subscribers = chain.count_of(AgentKind.SM)
     roles: list[Role] = []
@@ -87,11 +87,11 @@ def roles_of(chain: Chain, times: ChainTimes, links: Links, most_agents: int, re
             times=times,
             routes=agent_links.routes,
             receiving_indexes=agent_links.receiving_indexes,
-            start=start,
-            opens=is_last,
-            publishes=agent_links.publishes,
+            start_memory=start_memory,
+            chooses_start=is_last,
+            publishing_indexes=agent_links.publishing_indexes,
             subscribers=subscribers,
-            ends=agent_links.ends if reconnects else (),
+            reopened_ends=agent_links.ends if reconnects else (),
         )
         roles.append(Role(_name(locations), agent, agent_links.ends, begins=is_last, shares=shares))
     return roles
@@ -121,7 +121,7 @@ class _AgentLinks:
     ends: tuple[LinkEnd, ...]
     routes: Routes
     receiving_indexes: tuple[int, ...]
-    publishes: tuple[int, ...] = ()
+    publishing_indexes: tuple[int, ...] = ()
 
 
 def _destination(message: Message, number: int) -> str:
@@ -200,7 +200,7 @@ def _links_without_broker(chain: Chain, agents: Sequence[tuple[Location, ...]], 
         if location.kind is AgentKind.HQ:
             routes = {(message, 0): (1, 0) for message in announcements}
             links_of_agents.append(
-                _AgentLinks((pulls[location.number], pubs[location.number]), routes, (0,), publishes=(1,))
+                _AgentLinks((pulls[location.number], pubs[location.number]), routes, (0,), publishing_indexes=(1,))
             )
         else:
             routes = {(statistics, number): (1, 0) for number in range(headquarters)}
@@ -210,19 +210,20 @@ def _links_without_broker(chain: Chain, agents: Sequence[tuple[Location, ...]], 
 
 @contextlib.contextmanager
 def restarting(cell: Cell, roles: Sequence[Role], server: BrokerServer | None) -> Iterator[None]:
-    """Restart the broker meanwhile if the user gave `--restart-after`. UserError if the broker is not ours."""
+    """Restart the broker during the context if the user gave `--restart-after`. UserError if the broker is not ours."""
     after_s = cell.settings.get("restart_after_s")
     if after_s is None:
         yield
         return
     if not isinstance(server, BreakableServer):
         raise UserError("--restart-after needs a broker of its own: give --transport amqp, after exchange broker stop")
-    start: mmap.mmap = roles[0].task.start  # type: ignore[attr-defined]
+    agent = roles[0].task
+    assert isinstance(agent, ChainAgent)
     errors: list[Exception] = []
 
     def restart(over: threading.Event) -> None:
         while not over.wait(LOOK_EVERY_S):
-            start_ns = int.from_bytes(start[:8], "little")
+            start_ns = int.from_bytes(agent.start_memory[:8], "little")
             restart_ns = start_ns + (cell.settings["warm_up_s"] + after_s) * 1e9
             if start_ns and time.monotonic_ns() > restart_ns:
                 break

@@ -25,11 +25,11 @@ LONGEST_BODY = bytes(number % 251 for number in range(1 << 17))
 
 
 class Head(NamedTuple):
-    """The fields of HEAD."""
+    """The fields of HEAD. The target, the sender, the initiator and the winner are numbers of locations."""
 
     route: int
     message: int
-    size: int
+    size_index: int
     target: int
     sender: int
     initiator: int
@@ -83,7 +83,7 @@ class Ledger:
         if due_ns >= self._from_ns:
             self._lag_ns.append(now_ns - due_ns)
 
-    def next_sequence(self, message: int, target: int, sender: int, deliveries: int, now_ns: int) -> int:
+    def note_sent(self, message: int, target: int, sender: int, deliveries: int, now_ns: int) -> int:
         """Note that a message is sent; returns its sequence among the messages of this sender to this destination."""
         stream = (message, target, sender)
         sequence = self._sequences[stream]

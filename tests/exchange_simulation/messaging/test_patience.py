@@ -25,7 +25,7 @@ from exchange_simulation.messaging.payload import MessageSource
 from exchange_simulation.messaging.role_process import Threaded, start_thread
 from exchange_simulation.messaging.roles import LinkEnd, Role, RoleResult, open_links
 from exchange_simulation.messaging.session import Session, Silence
-from exchange_simulation.messaging.supply_chain.agent import ChainAgent, _Shift
+from exchange_simulation.messaging.supply_chain.agent import ChainAgent, _WorkingAgent
 from exchange_simulation.messaging.supply_chain.chain import Chain, ChainTimes
 from exchange_simulation.messaging.supply_chain.ledger import Head, Ledger
 from exchange_simulation.messaging.supply_chain.topologies import vertical
@@ -75,7 +75,7 @@ def test_a_session_that_was_slow_itself_looks_once_more() -> None:
 
 def test_a_session_until_stopped_waits_for_the_launcher_s_stop() -> None:
     role_end, launcher_end = Pipe()
-    session = Session([BlockedLink()], role_end, 0.0, until_stopped=True)  # type: ignore[list-item]
+    session = Session([BlockedLink()], role_end, 0.0, is_patient=True)  # type: ignore[list-item]
     wait_to_send(session, 3)
     launcher_end.send(("stop",))
     with pytest.raises(Silence):
@@ -92,15 +92,15 @@ class UnconfirmedLink(BlockedLink):
         return False
 
 
-@pytest.mark.parametrize("until_stopped", [False, True])
+@pytest.mark.parametrize("is_patient", [False, True])
 def test_a_session_gives_up_on_a_broker_that_confirms_nothing(
-    monkeypatch: pytest.MonkeyPatch, until_stopped: bool
+    monkeypatch: pytest.MonkeyPatch, is_patient: bool
 ) -> None:
     monkeypatch.setattr("exchange_simulation.messaging.session.time.monotonic_ns", lambda: UnconfirmedLink.now_ns)
     role_end, launcher_end = Pipe()
     UnconfirmedLink.now_ns = 0
     launcher_end.send(("stop",))
-    session = Session([UnconfirmedLink()], role_end, 2.0, until_stopped)  # type: ignore[list-item]
+    session = Session([UnconfirmedLink()], role_end, 2.0, is_patient)  # type: ignore[list-item]
     with pytest.raises(Silence, match="what was sent did not leave for 2 s"):
         session.drain(session.link)
     assert 2e9 < UnconfirmedLink.now_ns < 3e9
@@ -119,7 +119,7 @@ def test_only_a_role_that_begins_waits_until_stopped(begins: bool, last_word: st
     role.pipe.send(("start",))
     assert role.pipe.recv() == ("at work",)
     assert role.pipe.recv()[0] == last_word
-    role.end(in_order=False)
+    role.end(may_close=False)
 
 
 def test_a_consumer_reports_its_progress(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,7 +252,7 @@ def test_a_role_that_cannot_be_moved_to_its_host_says_why() -> None:
 
     started = start_thread(Role("consumer", lambda _session: RoleResult(), ()), 0.0, enter_host)
     word, sentence, _ = started.pipe.recv()
-    started.end(in_order=False)
+    started.end(may_close=False)
     assert word == "failed"
     assert "Invalid argument" in sentence
 
@@ -304,11 +304,12 @@ def test_an_agent_without_messages_reports_while_others_begin() -> None:
     reports: list[int] = []
     session: Any = SimpleNamespace(links=[], must_stop=False, report_progress=reports.append)
     agent = ChainAgent(Chain(vertical(1)), (), ChainTimes(0.0, 20.0, 10.0), {}, (), mmap(-1, 8))
-    shift = _Shift(agent, session, 0)
+    working_agent = _WorkingAgent(agent, session, 0)
     for second in (1, 11, 19, 21, 29):
-        assert not shift._is_over(second * 10**9)
+        working_agent._report_progress(second * 10**9)
+        assert not working_agent._is_over(second * 10**9)
     assert reports == [0, 0, 0]
-    assert shift._is_over(31 * 10**9)
+    assert working_agent._is_over(31 * 10**9)
 
 
 def test_each_of_400_copies_of_a_message_has_its_number() -> None:
