@@ -58,10 +58,7 @@ def show(record: Mapping[str, Any], whole: bool = True) -> None:
     """
     record = judged(dict(record))
     parts_below = record.get("parts", []) if whole else []
-    reasons_below: set[str] = set()
-    for part in parts_below:
-        reasons_below |= {f"{part['benchmark']}: {reason}" for reason in part["reasons"]}
-    _show_reasons(record["status"], [reason for reason in record["reasons"] if reason not in reasons_below])
+    _show_reasons(record["status"], _reasons_without(parts_below, record))
     comparison = comparison_of(record)
     if "parts" in record:
         _show_summary(record)
@@ -78,6 +75,12 @@ def show(record: Mapping[str, Any], whole: bool = True) -> None:
     if with_tables:
         _show_verdicts(comparison)
     _show_benchmark(record, with_tables)
+
+
+def _reasons_without(parts: Sequence[Mapping[str, Any]], record: Mapping[str, Any]) -> list[str]:
+    """The record's reasons, without those of these parts."""
+    reasons_of_parts = {f"{part['benchmark']}: {reason}" for part in parts for reason in part["reasons"]}
+    return [reason for reason in record["reasons"] if reason not in reasons_of_parts]
 
 
 def line_of(record: Mapping[str, Any]) -> str:
@@ -483,6 +486,7 @@ def page_html(record: Mapping[str, Any]) -> str:
     parts = [_part(part, comparison) for part in record.get("parts", [record])]
     return environment.get_template(PAGE).render(
         parts=parts,
+        failures=_reasons_without(record["parts"], record) if "parts" in record else [],
         record=record,
         headline=_headline(record),
         noise=noise_of(record).banner(MEASUREMENTS),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
 from exchange.json_records import Record
-from exchange_simulation.launching.errors import users_mistake
+from exchange_simulation.launching.errors import UserError, users_mistake
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import say
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
@@ -59,7 +59,8 @@ def jobs_of_suite(settings: Settings) -> Iterator[SuiteJob]:
     """Yield each benchmark that can be measured, with its settings.
 
     A benchmark that supports none of the transports is left out. If `settings` has no transport, each benchmark has its
-    default transports. UserError if a transport is unknown.
+    default transports. A benchmark that this machine cannot measure, as with too few open files, stays: it is refused
+    when its turn comes. UserError if a transport is unknown.
     """
     for name in names():
         benchmark = benchmark_of(name)
@@ -79,21 +80,27 @@ def jobs_of_suite(settings: Settings) -> Iterator[SuiteJob]:
 
 
 def _leaves_this_host(benchmark: BenchmarkDefinition, settings: Settings) -> bool:
-    """Return True if the benchmark supports a cell with its roles on the hosts of --hosts."""
-    cells = [
-        Cell(transport, point, settings) for transport in settings["transport"] for point in benchmark.points(settings)
-    ]
+    """Return True if the benchmark supports a cell with its roles on the hosts of --hosts, or refuses its workload."""
+    try:
+        points = benchmark.points(settings)
+    except UserError:
+        return True
+    cells = [Cell(transport, point, settings) for transport in settings["transport"] for point in points]
     return any(not benchmark.why_unsupported(cell) for cell in cells)
 
 
 def _transports_that_can(
     benchmark: BenchmarkDefinition, settings: Settings, transports: Iterable[str]
 ) -> tuple[str, ...]:
-    """Choose the transports that support every pattern of their cells."""
+    """Choose the transports that support every pattern of their cells, or over which the workload is refused."""
 
     def can_carry(transport: str) -> bool:
         settings_over = {**settings, "transport": (transport,)}
-        cells = [Cell(transport, point, settings_over) for point in benchmark.points(settings_over)]
+        try:
+            points = benchmark.points(settings_over)
+        except UserError:
+            return True
+        cells = [Cell(transport, point, settings_over) for point in points]
         measured = [cell for cell in cells if not benchmark.why_unsupported(cell)]
         needed = {pattern for cell in measured for pattern in benchmark.patterns(cell)}
         options = dict(parse_qsl(transport.partition("?")[2]))
@@ -152,6 +159,7 @@ def measure_suite(
             failures.append(f"{job.benchmark.name}: {why_it_ended(error)}")
             if isinstance(error, KeyboardInterrupt):
                 break
+            say(failures[-1])
         if parts and INTERRUPTED in parts[-1]["reasons"]:
             break
     if last_error and not parts:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from exchange_simulation.messaging.report import _headline, _sentences, is_long, show
+from exchange_simulation.messaging.report import _headline, _sentences, is_long, page_html, show
 from exchange_simulation.messaging.verdicts import comparison_of, with_verdicts
 from exchange_simulation.outcomes import Benchmark
 
@@ -215,6 +215,25 @@ def test_each_reason_of_a_partial_suite_is_there_once(whole: bool, capsys: pytes
     assert output.startswith("partial: de-pp: the disk is full\n")
     assert output.count("disk is full") == 1
     assert output.count("interrupted") == 1
+
+
+def test_a_suite_s_page_names_a_benchmark_that_failed_and_a_part_s_reasons_once() -> None:
+    """Regression: a benchmark that measured nothing was missing on the page without a word."""
+    part = {**record_of_one_transport(sizes=3), "status": "partial", "reasons": ["interrupted"]}
+    page = page_html(
+        {
+            "name": "first",
+            "status": "partial",
+            "parts": [part],
+            "reasons": ["supply-chain: too few descriptors", "de-spsc: interrupted"],
+            "rows": [],
+            "settings": {},
+            "host": {},
+            "versions": {},
+        }
+    )
+    assert page.count("<li>partial: supply-chain: too few descriptors</li>") == 1
+    assert page.count("interrupted</li>") == 1
 
 
 @pytest.mark.parametrize(("sizes", "whole", "has_table"), [(60, False, True), (61, False, False), (61, True, True)])

@@ -162,6 +162,22 @@ def test_a_suite_without_transports_uses_each_benchmark_s_defaults() -> None:
     assert list(suite_transports()["latency"]) == ["zeromq", "tcp"]
 
 
+def test_too_few_open_files_for_a_benchmark_refuse_that_one_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: with --transport, the whole suite was refused."""
+    monkeypatch.setattr("resource.getrlimit", lambda _: (150, 150))
+    jobs = list(jobs_of_suite({"quick": True, "transport": ("amqp", "zeromq")}))
+    assert {job.benchmark.name for job in jobs} == set(names())
+    refused: dict[str, str] = {}
+    for job in jobs:
+        try:
+            plan_of(job.benchmark, job.settings)
+        except UserError as error:
+            refused[job.benchmark.name] = str(error)
+    assert refused["supply-chain"].startswith("the broker needs ")
+    assert "raise the limit with ulimit -n " in refused["supply-chain"]
+    assert "de-spsc" not in refused
+
+
 def test_a_suite_over_an_unknown_transport_is_refused() -> None:
     with pytest.raises(UserError, match="unknown transport 'pigeon'"):
         suite_transports("pigeon")
@@ -210,10 +226,14 @@ def measured_suite(*names_of_benchmarks: str) -> dict[str, Any]:
     return measure_suite(jobs, {}, "suite", Brokers(), lambda _: None)
 
 
-def test_a_suite_continues_after_a_benchmark_failed(only_good_can_be_measured: None) -> None:
+def test_a_suite_continues_after_a_benchmark_failed_and_says_so_at_once(
+    only_good_can_be_measured: None, capsys: pytest.CaptureFixture[str]
+) -> None:
     record = measured_suite("first", "good")
     assert record["status"] == "partial"
     assert record["reasons"] == ["first: first has no broker"]
+    begins, fails, *_ = capsys.readouterr().err.splitlines()
+    assert (begins, fails) == ("benchmark 1 of 2, first", "first: first has no broker")
 
 
 def test_a_suite_of_failed_benchmarks_raises_the_last_error(only_good_can_be_measured: None) -> None:
@@ -227,5 +247,5 @@ def test_a_suite_says_which_benchmark_of_how_many_begins(
     measured_suite("first", "good", "good")
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "benchmark 1 of 3, first"
-    assert lines[1].startswith("benchmark 2 of 3, good; about ")
-    assert lines[2].endswith(" left")
+    assert lines[2].startswith("benchmark 2 of 3, good; about ")
+    assert lines[3].endswith(" left")
