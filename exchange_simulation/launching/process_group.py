@@ -21,9 +21,11 @@ import orjson
 
 from exchange.words import printable
 from exchange_simulation.launching.command_line import exchange_command
+from exchange_simulation.launching.errors import CannotStart
 from exchange_simulation.launching.interrupts import signals_deferred
 from exchange_simulation.launching.kernel_cache import SETTLED
 from exchange_simulation.launching.priority import scheduled_as_now
+from exchange_simulation.launching.process_limits import starting
 
 WAIT_S = 3.0
 """The time between SIGTERM and SIGKILL for a child."""
@@ -56,15 +58,20 @@ class ProcessGroup:
         return self
 
     def _begin(self) -> None:
-        """Make the scratch folder, and start the watchdog that removes it."""
+        """Make the scratch folder, and start the watchdog that removes it. CannotStart without a further process."""
         self.folder = Path(tempfile.mkdtemp(prefix="exchange-"))
-        self._watchdog = subprocess.Popen(
-            [sys.executable, "-I", "-S", WATCHDOG],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            process_group=0,
-        )
+        try:
+            with starting("the watchdog"):
+                self._watchdog = subprocess.Popen(
+                    [sys.executable, "-I", "-S", WATCHDOG],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    process_group=0,
+                )
+        except (OSError, CannotStart):
+            self.folder.rmdir()
+            raise
         _send(self._watchdog, f"remove {os.fsencode(self.folder).hex()}".encode())
 
     @property
@@ -107,7 +114,10 @@ class ProcessGroup:
     def _start_command(
         self, name: str, command: Sequence[str], log: Path | None, environment: Mapping[str, str]
     ) -> None:
-        """Run a command: its stdin and stdout are pipes, its stderr goes to the `log` file, or to our stderr."""
+        """Run a command: its stdin and stdout are pipes, its stderr goes to the `log` file, or to our stderr.
+
+        CannotStart if the system starts no further process.
+        """
         if name in self.children:  # a restart
             _close_pipes(self.children[name])
         self._logs[name] = log
@@ -116,6 +126,7 @@ class ProcessGroup:
             log.open("ab") if log else contextlib.nullcontext() as stderr,
             signals_deferred(),
             _sigint_blocked(),
+            starting(f"the {name}"),
         ):
             self.children[name] = subprocess.Popen(
                 command,

@@ -88,12 +88,15 @@ class Launcher:
         self._may_close = False
 
     def __enter__(self) -> Launcher:
-        for name, role in self._roles.items():
-            self._members[name] = self._started(role)
+        with contextlib.ExitStack() as ended_on_error:
+            ended_on_error.push(self)
+            for name, role in self._roles.items():
+                self._members[name] = self._started(role)
+            ended_on_error.pop_all()
         return self
 
     def _started(self, role: Role) -> Forked | Threaded | RoleElsewhere:
-        """Start a role on its host, or here as a process or a thread."""
+        """Start a role on its host, or here as a process or a thread. CannotStart if the system allows no more."""
         if self._setup.hosts:
             elsewhere = self._setup.hosts.start(role, self._patience_s)
             if elsewhere:

@@ -32,6 +32,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from exchange.results import ResourceUsage
 from exchange_simulation.launching.errors import sentence
+from exchange_simulation.launching.process_limits import starting, too_many_processes
 from exchange_simulation.messaging.roles import Role, open_links
 from exchange_simulation.messaging.session import LONGEST_TICK_NS, Session
 from transports.base import BadAddress, CannotListen, Link, TransportError
@@ -160,12 +161,18 @@ def _await_closing(pipe: PipeEnd) -> None:
 
 
 def fork(role: Role, patience_s: float, group: int, enter_host: Callable[[], None]) -> Forked:
-    """Start a role as a process of a process group. The process first calls `enter_host`, as `play` has it."""
+    """Start a role as a process of a process group. The process first calls `enter_host`, as `play` has it.
+
+    CannotStart if the system starts no further process.
+    """
     ours, theirs = Pipe()
-    pid = os.fork()
-    if pid == 0:
-        _run_fork(role, theirs, patience_s, group, enter_host)
-    theirs.close()
+    with theirs, contextlib.ExitStack() as closed_on_error:
+        closed_on_error.enter_context(ours)
+        with starting(f"the {role.name}"):
+            pid = os.fork()
+        if pid == 0:
+            _run_fork(role, theirs, patience_s, group, enter_host)
+        closed_on_error.pop_all()
     return Forked(ours, pid)
 
 
@@ -221,7 +228,7 @@ class Threaded(Piped):
 
 
 def start_thread(role: Role, patience_s: float, enter_host: Callable[[], None]) -> Threaded:
-    """Start a role as a thread, which first calls `enter_host`, as `play` has it."""
+    """Start a role as a thread, which first calls `enter_host`, as `play` has it. CannotStart if there are too many."""
     ours, theirs = Pipe()
 
     def run_thread() -> None:
@@ -229,5 +236,8 @@ def start_thread(role: Role, patience_s: float, enter_host: Callable[[], None]) 
             play(role, theirs, patience_s, True, enter_host)
 
     thread = threading.Thread(target=run_thread, daemon=True)
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError as error:  # "can't start new thread"
+        raise too_many_processes(f"the {role.name}") from error
     return Threaded(ours, thread)

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from exchange_simulation.launching.component import settle_down
-from exchange_simulation.launching.errors import sentence
+from exchange_simulation.launching.errors import CannotStart, sentence
 from exchange_simulation.launching.hosts.agent import STDIN, STDOUT
 from exchange_simulation.launching.hosts.lines import LineReader, PeerSilent, as_line, write_all
 from exchange_simulation.launching.launch.places import free_place
@@ -34,7 +34,7 @@ from exchange_simulation.messaging import round_trips
 from exchange_simulation.messaging.hosts.role_messages import plain_word, role_of_text
 from exchange_simulation.messaging.kernel_loading import load_by_failed_connect, load_with_messages
 from exchange_simulation.messaging.role_process import Forked, fork
-from exchange_simulation.messaging.roles import Links
+from exchange_simulation.messaging.roles import Links, Role
 from transports.base import Pattern, TransportError
 from transports.registry import has_broker, scheme_of
 
@@ -91,16 +91,24 @@ class RoleServer:
                 else:
                     _say({"loaded": os.getpid()})
             case {"do": "fork", "role": str(text), "patience_s": patience_s}:
-                role = role_of_text(text)
-                self._roles[role.name] = fork(role, patience_s, self._processes.id, enter_host=_stay_on_this_host)
-                self._open_pipes.add(role.name)
+                self._fork(role_of_text(text), patience_s)
             case {"do": "tell", "role": str(name), "word": str(word)}:
                 with contextlib.suppress(OSError):  # the role has ended, and its pipe will say so
                     self._roles[name].tell(word)
             case {"do": "end", "role": str(name), "may_close": bool(may_close)}:
                 self._open_pipes.discard(name)
-                self._roles.pop(name).end(may_close)
+                if name in self._roles:  # else it could not be forked
+                    self._roles.pop(name).end(may_close)
                 _say({"role": name, "over": True})
+
+    def _fork(self, role: Role, patience_s: float) -> None:
+        """Fork a role, or send the launcher the reason why that is not possible."""
+        try:
+            self._roles[role.name] = fork(role, patience_s, self._processes.id, enter_host=_stay_on_this_host)
+        except CannotStart as error:
+            _say({"role": role.name, "word": plain_word(("failed", sentence(error), True))})
+        else:
+            self._open_pipes.add(role.name)
 
     def _load(self, transports: Mapping[str, list[str]]) -> None:
         """Load the kernels of links over these transports, each with its patterns, before any role forks."""
