@@ -58,10 +58,12 @@ class LiveFolder:
             yield
 
     def files_of_hour(self, hour: int) -> tuple[Path, Path]:
-        """Return the files of an hour of the run: in `seconds`, and in the table `live`."""
+        """Return the files of an hour of the run: in `seconds`, and in the table `live`.
+
+        The hour stands before the run's name, which may itself end in a number, as in `x.1`.
+        """
         name = self.run.resolve().name
-        in_table = f"part-{name}.parquet" if hour == 0 else f"part-{name}.{hour}.parquet"
-        return self.seconds / f"part-{hour}.parquet", self._table / in_table
+        return self.seconds / f"part-{hour}.parquet", self._table / f"part-{hour}-{name}.parquet"
 
     @property
     def _table(self) -> Path:

@@ -209,4 +209,4 @@ def test_a_batch_writes_only_the_hours_of_its_seconds(tmp_path: Path, monkeypatc
         monkeypatch.setattr("spark.live.table.write_rows", note_files)
         live.write_rows_of([3_700])
     assert written == list(folder.files_of_hour(1))
-    assert [path.name for path in written] == ["part-1.parquet", "part-run.1.parquet"]
+    assert [path.name for path in written] == ["part-1.parquet", "part-1-run.parquet"]
