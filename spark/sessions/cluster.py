@@ -25,6 +25,7 @@ from spark.sessions.master import (
     is_this_machine,
 )
 from spark.sessions.package import package_zip
+from spark.sessions.settings import PYTHON_FILES
 from transports.base import port_of
 
 ANSWER_PATIENCE_S = 5.0
@@ -76,7 +77,7 @@ def shipped_settings(master: str, folder: Path) -> dict[str, str]:
     """Zip our packages into `folder` for executors that are processes; return the setting that ships the zip."""
     if is_one_jvm(master):
         return {}
-    return {"spark.submit.pyFiles": str(package_zip(folder))}
+    return {PYTHON_FILES: str(package_zip(folder))}
 
 
 def _address_towards(master: str) -> str:

@@ -36,7 +36,8 @@ from spark.sessions.java import Java, find_java, launcher_home
 from spark.sessions.jvm import remove_at_exit, restored_process_state, running_jvm
 from spark.sessions.master import is_one_jvm, is_this_machine
 from spark.sessions.nameless_user import log_in, nameless_user, needs_name
-from spark.sessions.settings import defaults_folder, settings_for, with_overrides
+from spark.sessions.package import package_zip
+from spark.sessions.settings import PYTHON_FILES, defaults_folder, settings_for, with_overrides
 from spark.sessions.submit import is_submitted, submit
 
 LOGGING = """\
@@ -115,8 +116,8 @@ def open_session(
         archive.finish()
 
 
-def submit_job(master: str, options: Sequence[str], job: Sequence[str]) -> int:
-    """Run one of our commands through spark-submit, which takes `options`; return its exit code."""
+def submit_job(master: str, deploy_mode: str | None, given: Mapping[str, str], job: Sequence[str]) -> int:
+    """Run one of our commands through spark-submit, with the `given` settings over ours; return its exit code."""
     if nameless_user() is not None:
         raise needs_name("spark-submit")
     java = find_java()
@@ -124,12 +125,17 @@ def submit_job(master: str, options: Sequence[str], job: Sequence[str]) -> int:
     with session_folder() as kept_folder:
         folder = kept_folder.path
         home = home_of(master, folder)
-        settings = _folder_settings(folder, _java_options(folder, [])) | address_settings(address)
-        our_options = ["--master", master]
+        our_settings = _folder_settings(folder, _java_options(folder, [])) | address_settings(address)
+        our_settings[PYTHON_FILES] = str(package_zip(folder))
+        settings = with_overrides(our_settings, given)
+        # spark-submit reads no setting of this name beside the option.
+        options = ["--master", master, "--py-files", settings.pop(PYTHON_FILES)]
+        if deploy_mode:
+            options += ["--deploy-mode", deploy_mode]
         for name, value in settings.items():
-            our_options += ["--conf", f"{name}={value}"]
+            options += ["--conf", f"{name}={value}"]
         environment = spark_environment(java, home, address)
-        return submit(folder, home, environment, [*our_options, *options], job, [kept_folder.descriptor])
+        return submit(folder, home, environment, options, job, [kept_folder.descriptor])
 
 
 def _refuse_second_session() -> None:
@@ -159,7 +165,7 @@ def _submitted_session(given: Mapping[str, str]) -> Iterator[SparkSession]:
     conf = SparkConf()
     for name, value in settings_for(conf.get("spark.master") or "").items():
         conf.setIfMissing(name, value)
-    conf.setAll(list(given.items()))
+    conf.setAll(list(with_overrides(dict(conf.getAll()), given).items()))
     try:
         session = SparkSession(SparkContext.getOrCreate(conf))
     except (Py4JError, PySparkException) as failure:

@@ -41,6 +41,10 @@ SETTINGS_OF_THIS_MACHINE = {
 }
 """The settings of sessions on `local*`: a cluster has its own, or Spark's."""
 DRIVER_OPTIONS = "spark.driver.extraJavaOptions"
+PYTHON_FILES = "spark.submit.pyFiles"
+PLUGINS = "spark.plugins"
+NEEDED_WITH_OTHERS = {DRIVER_OPTIONS: " ", PYTHON_FILES: ",", PLUGINS: ","}
+"""Settings that a session needs as we give them, and that have room for more; what stands between ours and the rest."""
 DEFAULTS = "spark-defaults.conf"
 NAME_AND_VALUE = re.compile(r"\s*([^\s#!=:]+)\s*[\s=:]\s*\S")
 """A line of DEFAULTS that sets something; its first group is the name."""
@@ -56,10 +60,11 @@ def settings_for(master: str) -> dict[str, str]:
 
 
 def with_overrides(settings: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings, in which a given one replaces ours; the driver's Java gets the options of both."""
+    """Return the settings, in which a given one replaces ours; one of NEEDED_WITH_OTHERS adds to ours."""
     merged = {**settings, **given}
-    if DRIVER_OPTIONS in settings and DRIVER_OPTIONS in given:
-        merged[DRIVER_OPTIONS] = f"{settings[DRIVER_OPTIONS]} {given[DRIVER_OPTIONS]}"
+    for name, between in NEEDED_WITH_OTHERS.items():
+        if settings.get(name) and name in given:
+            merged[name] = f"{settings[name]}{between}{given[name]}" if given[name] else settings[name]
     return merged
 
 

@@ -1,7 +1,7 @@
 """Runs one of our commands through spark-submit, which sends it and our packages to a cluster.
 
 exchange spark submit ──▶ spark-submit ── JVM ──▶ python START JOB ... ──▶ open_session, which finds that JVM
-                             └── our packages, as a zip, to driver and executors
+                             └── our packages, as a zip (--py-files), to driver and executors
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-
-from spark.sessions.package import package_zip
 
 PR_SET_PDEATHSIG = 1
 START = """\
@@ -53,8 +51,7 @@ def submit(
     """
     start = folder / "start.py"
     start.write_text(START)
-    zipped = str(package_zip(folder))
-    command = [str(spark_home / "bin" / "spark-submit"), "--name", "exchange", "--py-files", zipped]
+    command = [str(spark_home / "bin" / "spark-submit"), "--name", "exchange"]
     return subprocess.run(
         [*command, *options, str(start), *job],
         env={**os.environ, **environment},

@@ -27,12 +27,12 @@ from pyspark import SparkContext
 from spark.errors import SparkUnavailableError, TablesBusyError
 from spark.sessions.folders import private_folders
 from spark.sessions.session import open_session
-from spark.sessions.settings import DRIVER_OPTIONS
+from spark.sessions.settings import DRIVER_OPTIONS, PLUGINS, with_overrides
 
 HOST = "localhost"
 """Clients of a server on localhost send their token without TLS."""
 SETTINGS = {
-    "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+    PLUGINS: "org.apache.spark.sql.connect.SparkConnectPlugin",
     "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.connect.grpc.binding.port": "0",
     # Each session has Python files of its own.
@@ -140,7 +140,7 @@ def warm_server(tables: Path, master: str, settings: Mapping[str, str]) -> Itera
     token = secrets.token_urlsafe(32)
     with (
         ServerFile(tables).locked(),
-        open_session(master, settings={**SETTINGS, **settings}, private_settings={TOKEN: token}) as spark,
+        open_session(master, settings=with_overrides(SETTINGS, settings), private_settings={TOKEN: token}) as spark,
     ):
         jvm: Any = spark._jvm
         scala_object = getattr(jvm.org.apache.spark.sql.connect.service, "SparkConnectService$")

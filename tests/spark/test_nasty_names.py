@@ -127,4 +127,4 @@ def test_a_user_without_a_name_is_refused_at_a_master_with_processes_of_its_own(
 def test_a_user_without_a_name_is_refused_by_spark_submit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getuid", lambda: 54321)
     with pytest.raises(SparkUnavailableError, match=r"spark-submit needs a user with a name, and 54321"):
-        sessions.submit_job("local[1]", [], ["summary", "results"])
+        sessions.submit_job("local[1]", None, {}, ["summary", "results"])

@@ -18,6 +18,7 @@ from exchange_simulation.experiments.simulate import on_spark
 from spark.errors import SparkUnavailableError
 from spark.sessions.settings import (
     DRIVER_OPTIONS,
+    PYTHON_FILES,
     SETTINGS,
     SETTINGS_OF_THIS_MACHINE,
     names_in,
@@ -85,6 +86,43 @@ def test_a_typed_setting_replaces_ours_and_adds_to_java_s_options() -> None:
     ours = {PARTITIONS: "2", DRIVER_OPTIONS: "-Da=1"}
     typed = {PARTITIONS: "9", DRIVER_OPTIONS: "-Db=2"}
     assert with_overrides(ours, typed) == {PARTITIONS: "9", DRIVER_OPTIONS: "-Da=1 -Db=2"}
+
+
+@pytest.mark.parametrize("typed", ["mine.zip", ""])
+def test_typed_python_files_are_shipped_beside_our_packages(typed: str) -> None:
+    """Regression: executors got the user's files, and none of our packages."""
+    expected = "ours.zip,mine.zip" if typed else "ours.zip"
+    assert with_overrides({PYTHON_FILES: "ours.zip"}, {PYTHON_FILES: typed}) == {PYTHON_FILES: expected}
+
+
+@pytest.fixture
+def words_of_submit(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The words with which spark-submit is run, without its path."""
+    words: list[str] = []
+
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[bytes]:
+        words.extend(command[1:])
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr("spark.sessions.submit.subprocess.run", run)
+    return words
+
+
+def test_a_submitted_job_has_our_options_of_java_and_our_packages_beside_the_user_s(words_of_submit: list[str]) -> None:
+    """Regression: spark-submit took the last --conf of a name, so ours were lost."""
+    confs = {DRIVER_OPTIONS: "-Dmine=1", PYTHON_FILES: "mine.zip", PARTITIONS: "9"}
+    options = [word for name, value in confs.items() for word in ("--conf", f"{name}={value}")]
+    done = CliRunner().invoke(main, ["spark", "submit", "--master", "local[1]", *options, "summary", "results"])
+    assert done.exit_code == 0, done.output
+    shipped = words_of_submit[words_of_submit.index("--py-files") + 1].split(",")
+    assert [Path(file).name for file in shipped] == ["exchange_packages.zip", "mine.zip"]
+    settings = dict(word.split("=", 1) for word in words_of_submit if word.startswith("spark."))
+    java_options = settings[DRIVER_OPTIONS].split()
+    assert java_options[-1] == "-Dmine=1"
+    assert java_options[0].startswith("-Dlog4j2.configurationFile=")
+    assert settings[PARTITIONS] == "9"
+    assert sum(word.startswith(DRIVER_OPTIONS) for word in words_of_submit) == 1
+    assert words_of_submit[-3:] == ["spark", "summary", "results"]
 
 
 @pytest.mark.parametrize(

@@ -184,12 +184,9 @@ def submit(
     master: str, deploy_mode: str | None, settings: Mapping[str, str], job: str, arguments: Sequence[str]
 ) -> int:
     """Run a job through spark-submit; return its exit code, which is the job's."""
-    options = ["--deploy-mode", deploy_mode] if deploy_mode else []
-    for name, value in settings.items():
-        options += ["--conf", f"{name}={value}"]
     command = [job] if job == "simulate" else ["spark", job]
     with users_mistake(SparkUnavailableError):
-        return submit_job(master, options, [*command, *arguments])
+        return submit_job(master, deploy_mode, settings, [*command, *arguments])
 
 
 def default_tables(results: Path) -> str:
