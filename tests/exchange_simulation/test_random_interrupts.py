@@ -97,6 +97,7 @@ CASES = {
     "run-soak": measuring("run --rate 500 --duration 3600", "run.json", "report.html"),
     "run-subscribers": measuring("run --rate 1000 --duration 1 --subscribers 2", "run.json", "report.html"),
     "run-network": measuring("run --rate 1000 --duration 1 --network veth", "run.json", "report.html"),
+    "run-wan": measuring("run --rate 1000 --duration 1 --network wan10", "run.json", "report.html"),
     "run-hosts": measuring("run --rate 1000 --duration 1 --hosts DIR/hosts.toml --insecure", "run.json", "report.html"),
     "run-nats": measuring("run --rate 1000 --duration 1 --transport nats", "run.json", "report.html"),
     "run-amqp": measuring("run --rate 1000 --duration 1 --transport amqp", "run.json", "report.html"),
@@ -120,6 +121,11 @@ CASES = {
     ),
     "bench": measuring(
         "bench de-spsc --transport zeromq --sizes 8 --count 1000 --repeats 100 --keep-noisy", "bench.json", "bench.html"
+    ),
+    "bench-network": measuring(
+        "bench de-spsc --transport zeromq --sizes 8 --count 1000 --repeats 100 --keep-noisy --network veth",
+        "bench.json",
+        "bench.html",
     ),
     "bench-hosts": measuring(
         "bench de-spsc --transport tcp --sizes 8 --count 1000 --repeats 100 --keep-noisy --hosts DIR/hosts.toml",
@@ -157,6 +163,7 @@ CASES = {
     "results-rerun": CommandCase(("results", "rerun", "run", "--results", "DIR/results"), needs_run=True),
     "results-export": CommandCase(("results", "export", "--prometheus", "--results", "DIR/results"), needs_run=True),
     "spark-live": CommandCase(("spark", "live", "DIR/results"), ends_by_signal=True, needs_run=True),
+    "run-live-spark": measuring("run --rate 1000 --duration 1 --live-spark", "run.json", "report.html"),
     "run-spark": CommandCase(
         ("run", "--rate", "1000", "--duration", "1", "--spark", "--results", "DIR/results"), "run.json", "report.html"
     ),

@@ -26,6 +26,7 @@ import click
 from exchange.settings import ROLES
 from exchange_simulation.launching.command_line import python_module
 from exchange_simulation.launching.errors import last_line
+from exchange_simulation.launching.interrupts import interruptible, pause
 from exchange_simulation.launching.network import visitor
 from exchange_simulation.launching.network.links import move_into
 from exchange_simulation.launching.network.probe import Machine, probe
@@ -71,7 +72,8 @@ class Network:
     ) -> Iterator[Network]:
         """Yield a network, which exists during the context. Its processes join `process_group`; 0 makes a new group.
 
-        UserError if this machine cannot have the network, ClickException if it does not come up.
+        UserError if this machine cannot have the network, ClickException if it does not come up. KeyboardInterrupt if a
+        signal comes until it is up.
         """
         machine = probe()
         mechanism = machine.mechanism(profile)
@@ -103,7 +105,8 @@ class Network:
         our_end, visitors_end = socket.socketpair()
         with our_end, visitors_end:
             command = self._visitor(role, "lend", str(visitors_end.fileno()))
-            if subprocess.run(command, pass_fds=[visitors_end.fileno()], check=False).returncode:
+            # In a group of its own: Ctrl-C in a terminal would end it, and the network would seem to be gone.
+            if subprocess.run(command, pass_fds=[visitors_end.fileno()], process_group=0, check=False).returncode:
                 raise click.ClickException(f"the network is gone: its {role} has no socket")
             _, (descriptor,), _, _ = socket.recv_fds(our_end, 1, 1)
         return socket.socket(fileno=descriptor)
@@ -144,7 +147,8 @@ class Network:
 
     def _enter(self, machine: Machine, holder: subprocess.Popen[str]) -> None:
         """Wait until the holder is ready, and keep the commands that enter its namespaces."""
-        ready = _next_event(holder, UP_S)
+        with interruptible():
+            ready = _next_event(holder, UP_S)
         if ready.get("event") != "ready":
             reason = ready.get("message") or _last_error_line(holder)
             raise click.ClickException(f"the network did not come up: {reason}")
@@ -164,6 +168,7 @@ class Network:
                 servers.enter_context(_served(self._visitor(seat.role, "serve"), process_group))
             figures = {}
             for asker, server in itertools.combinations(seats, 2):
+                pause(0)  # ends here if a signal came: all round trips over long links take half a minute
                 figures[f"{asker.role}-{server.role}"] = self._round_trip(asker, server, process_group)
             return figures
 

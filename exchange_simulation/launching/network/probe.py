@@ -128,10 +128,19 @@ def _link(kind: str) -> list[str]:
 
 
 def _try(name: str, enter: Sequence[str], command: list[str], remedy: str) -> ProbeFinding:
-    """Run a command in a new namespace, and return whether it worked."""
+    """Run a command in a new namespace, and return whether it worked.
+
+    It has a process group of its own: Ctrl-C in a terminal would end it, and the machine would seem to lack something.
+    """
     try:
         finished = subprocess.run(
-            [*enter, *command], capture_output=True, text=True, timeout=10, env=ENVIRONMENT, check=False
+            [*enter, *command],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            env=ENVIRONMENT,
+            process_group=0,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return ProbeFinding(name, str(error), remedy)
