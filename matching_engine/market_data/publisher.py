@@ -9,6 +9,7 @@ of all records.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from exchange.messages import End, FeedReceipt, SnapshotRequest, encode, read
@@ -69,10 +70,13 @@ class MarketDataPublisher:
         """When to serve again, in case that records come until then."""
         return time.monotonic_ns() + GATHERING_NS
 
-    def await_subscribers(self) -> None:
-        """Serve until every subscriber has its snapshot, or half of the timeout is over. Later ones may still come."""
+    def await_subscribers(self, is_stopped: Callable[[], bool] = lambda: False) -> None:
+        """Serve until every subscriber has its snapshot, half of the timeout is over, or `is_stopped()` is True.
+
+        Later subscribers may still come.
+        """
         until_ns = time.monotonic_ns() + self._timeout_ns // 2
-        while len(self._joined) < self._subscribers and time.monotonic_ns() < until_ns:
+        while len(self._joined) < self._subscribers and time.monotonic_ns() < until_ns and not is_stopped():
             self._sleep(until_ns)
             self._listen()
 

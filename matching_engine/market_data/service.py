@@ -16,7 +16,7 @@ class PublishingLoop(EngineLoop):
     """Set before the engine runs."""
 
     def run(self) -> EngineResult:
-        self.publisher.await_subscribers()
+        self.publisher.await_subscribers(lambda: self._stop_asked)
         return super().run()
 
     def close(self) -> None:

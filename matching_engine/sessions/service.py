@@ -269,6 +269,8 @@ class SharedEngineService(EngineLoop):
                 session.times.taken_ns = min(session.times.taken_ns + stalled_ns, now_ns)
             if not session.waiting:
                 session.times.taken_ns = now_ns
+            if not session.has_room:  # nothing is received from it now, so its silence is no silence of its own
+                session.times.heard_ns = now_ns
             self._drop_if_lost(session, now_ns)
 
     def _drop_if_lost(self, session: GatewaySession, now_ns: int) -> None:

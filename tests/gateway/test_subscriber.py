@@ -97,6 +97,19 @@ def market(url: str, subscribers: int, with_depth: bool = False) -> Iterator[Mar
         yield opened
 
 
+def test_an_engine_that_is_asked_to_stop_awaits_no_subscriber(url: str) -> None:
+    """Regression: it waited for half of the timeout."""
+    looks: list[int] = []
+
+    def is_stopped() -> bool:
+        looks.append(1)
+        return len(looks) == 2
+
+    with market(url, 1) as opened:
+        opened.publisher.await_subscribers(is_stopped)
+        assert len(looks) == 2
+
+
 def test_every_subscriber_receives_all_messages_of_the_engine(url: str) -> None:
     with market(url, 3) as opened:
         for number in (1, 2, 3):

@@ -289,6 +289,29 @@ def test_while_the_engine_itself_stood_still_no_gateway_is_taken_for_silent(
     assert [session.dropped for session in result.sessions] == [None, None]
 
 
+class Slow(Idle):
+    """Takes an answer every three seconds, behind the hello."""
+
+    def send(self, batch: FrameBatch, first: int) -> int:
+        if self.sent and self._clock.now_ns < self._takes_next_ns:
+            return first
+        self._takes_next_ns = self._clock.now_ns + 3 * SECOND
+        return super().send(FrameBatch.of(batch[first]), 0) + first
+
+
+def test_a_gateway_that_reads_slowly_is_not_taken_for_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: the engine receives nothing from it while many answers wait for it, and took that for its silence."""
+    monkeypatch.setattr(sessions, "WAITING_ANSWERS", 64)
+    clock = Clock(monkeypatch)
+    busy = Idle(clock, 1, end_s=300)
+    orders: list[Message] = [Order(number, ASK, 1000 - number, 1) for number in range(1, 41)]  # each improves the quote
+    busy._batches += [orders[:20], orders[20:]]
+    slow = Slow(clock, 2, end_s=300)
+    result = serve(busy, slow, timeout_s=5)
+    assert [session.dropped for session in result.sessions] == [None, None]
+    assert len(slow.answers) == 40
+
+
 class SmallBook(OrderBook):
     """A book that grows after a few orders."""
 
