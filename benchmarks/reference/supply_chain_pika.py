@@ -22,7 +22,7 @@ from exchange_simulation.messaging.supply_chain.messages import INTERACTIONS, ME
 from exchange_simulation.messaging.supply_chain.topologies import vertical
 
 BOUND_S = 0.5
-"""90 % of each message must be delivered within so many seconds."""
+"""The seconds within which 90 % of the deliveries of each message must come."""
 PREFETCH = 100
 BODIES = [bodies_of(message) for message in MESSAGES]
 """The three bodies of each message, by its number."""
@@ -121,7 +121,7 @@ class PikaAgent:
         for answer in MESSAGES:
             if answer.after == received.name and (answer.name != "pOrder" or head.sender == head.winner):
                 target = self.target(answer, head.sender, head.initiator)
-                self.publish(answer, target, head.size, head.initiator, head.winner, head.due_ns)
+                self.publish(answer, target, head.size_index, head.initiator, head.winner, head.due_ns)
         if received.group.is_assured:
             channel.basic_ack(method.delivery_tag)
 
@@ -142,7 +142,7 @@ class PikaAgent:
         number = NUMBER_OF[message.name]
         now_ns = time.monotonic_ns()
         deliveries = self.chain.copies(message, target)
-        sequence = self.ledger.next_sequence(number, target, self.me.number, deliveries, now_ns)
+        sequence = self.ledger.note_sent(number, target, self.me.number, deliveries, now_ns)
         head = HEAD.pack(0, number, size, target, self.me.number, initiator, winner, sequence, now_ns, due_ns)
         destination = f"{message.name}.{target}"
         exchange, key = (destination, "") if message.group.is_published else ("", destination)
