@@ -15,6 +15,7 @@ from exchange.unique import unique
 from exchange.words import printable
 from exchange_simulation.launching.errors import UserError, left_out, sentence
 from exchange_simulation.launching.files import dated_name
+from exchange_simulation.launching.hosts.hosts_file import read_hosts_file
 from exchange_simulation.launching.interrupts import interruption_noted
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import prints_one_line
@@ -83,10 +84,13 @@ def run_suite(settings: Settings, output: BenchmarkOutput) -> int:
 def measured_suite(settings: Settings, results: str, name: str | None) -> MeasuredBenchmark:
     """Measure every benchmark over those of the user's transports that support it, in a new folder of `results`.
 
-    UserError if no benchmark supports them, or if the server of one that the user named is missing.
+    UserError if no benchmark supports them, if the server of one that the user named is missing, or for a mistake in
+    the file of the hosts.
     """
     for transport in settings.get("transport") or ():
         check_server(transport)
+    if settings.get("hosts"):
+        read_hosts_file(Path(settings["hosts"]))
     jobs = list(jobs_of_suite(settings))
     if not jobs:
         raise UserError(f"no benchmark can be measured over {', '.join(settings['transport'])}")
