@@ -15,7 +15,6 @@ from exchange.unique import unique
 from exchange.words import printable
 from exchange_simulation.launching.errors import UserError, left_out, sentence
 from exchange_simulation.launching.files import dated_name
-from exchange_simulation.launching.hosts.hosts_file import read_hosts_file
 from exchange_simulation.launching.interrupts import interruption_noted
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import prints_one_line
@@ -35,7 +34,7 @@ from exchange_simulation.messaging.options import settings_again
 from exchange_simulation.messaging.point import Settings
 from exchange_simulation.messaging.report import PAGE, is_long, line_of, show, write_page
 from exchange_simulation.messaging.results import ResultsFolder, read
-from exchange_simulation.messaging.suite import SUITE, jobs_of_suite, measure_suite
+from exchange_simulation.messaging.suite import SUITE, check_that_one_can_be_measured, jobs_of_suite, measure_suite
 from exchange_simulation.messaging.verdicts import with_verdicts
 from exchange_simulation.reports.exports import print_json
 
@@ -84,18 +83,17 @@ def run_suite(settings: Settings, output: BenchmarkOutput) -> int:
 def measured_suite(settings: Settings, results: str, name: str | None) -> MeasuredBenchmark:
     """Measure every benchmark over those of the user's transports that support it, in a new folder of `results`.
 
-    UserError if no benchmark supports them, if the server of one that the user named is missing, or for a mistake in
-    the file of the hosts.
+    UserError if no benchmark supports them, if the server of one that the user named is missing, or for settings with
+    which none can be measured.
     """
     for transport in settings.get("transport") or ():
         check_server(transport)
-    if settings.get("hosts"):
-        read_hosts_file(Path(settings["hosts"]))
     jobs = list(jobs_of_suite(settings))
     if not jobs:
         raise UserError(f"no benchmark can be measured over {', '.join(settings['transport'])}")
     transports = unique(transport for job in jobs for transport in job.settings["transport"])
     check_settings_fit_a_transport(settings, transports)
+    check_that_one_can_be_measured(jobs)
     folder = ResultsFolder(Path(results), name or dated_name(SUITE))
     return _measured(partial(measure_suite, jobs, settings), folder)
 

@@ -27,6 +27,7 @@ from exchange_simulation.messaging.cell import Cell
 from exchange_simulation.messaging.measuring import COMPLETE, PARTIAL
 from exchange_simulation.messaging.options import settings_from_words
 from exchange_simulation.messaging.point import Settings
+from exchange_simulation.messaging.setup import check_hosts, plan_of
 from exchange_simulation.reports.formats.times import duration_in_words
 from exchange_simulation.reports.progress import part_of_whole
 from transports.base import TransportError
@@ -77,6 +78,20 @@ def jobs_of_suite(settings: Settings) -> Iterator[SuiteJob]:
             say(f"{name}: left out, since its roles cannot leave this host")
         elif settings_of_benchmark["transport"]:
             yield SuiteJob(benchmark, settings_of_benchmark)
+
+
+def check_that_one_can_be_measured(jobs: Iterable[SuiteJob]) -> None:
+    """UserError if no benchmark can be measured with its settings, as with a mistake in an option of all of them."""
+    last_error: UserError | None = None
+    for job in jobs:
+        try:
+            check_hosts(job.benchmark, plan_of(job.benchmark, job.settings).cells, job.settings)
+        except UserError as error:
+            last_error = error
+        else:
+            return
+    if last_error is not None:
+        raise last_error
 
 
 def _leaves_this_host(benchmark: BenchmarkDefinition, settings: Settings) -> bool:

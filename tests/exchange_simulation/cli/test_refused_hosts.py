@@ -33,10 +33,12 @@ def test_a_view_by_spark_needs_a_reporter_on_this_host(tmp_path: Path) -> None:
     assert "--live-spark reads the spool of the reporter while the run goes on, and that is on ssh a" in finished.err
 
 
-def test_a_suite_finds_a_mistake_in_the_hosts_file_before_its_first_benchmark(tmp_path: Path) -> None:
+@pytest.mark.parametrize("option", ["--hosts", "--network"])
+def test_a_suite_finds_a_mistake_in_the_options_of_all_before_its_first_benchmark(option: str, tmp_path: Path) -> None:
     hosts = tmp_path / "hosts.toml"
     hosts.write_text("[engin]\naddress = '127.0.0.1'\n")
-    finished = exchange_in_process("bench", "suite", "--transport", "tcp", "--hosts", hosts, "--results", tmp_path)
+    value = hosts if option == "--hosts" else "nowhere"
+    finished = exchange_in_process("bench", "suite", "--transport", "tcp", option, value, "--results", tmp_path)
     assert finished.code == 2
-    assert str(hosts) in finished.err
+    assert str(value) in finished.err
     assert "benchmark 1 of" not in finished.err
