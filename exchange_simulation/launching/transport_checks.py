@@ -151,10 +151,10 @@ def check_warm_up(settings: RunSettings) -> None:
 
 
 def check_url(settings: RunSettings, transport: Transport, scheme: str, patterns: Iterable[Pattern]) -> None:
-    """UserError for a mistake in the options of the transport's URL, before anything is started."""
+    """UserError for a mistake in the transport's URL, before anything is started. It quotes the URL as it was typed."""
     base, _, query = settings.transport.partition("?")
     given = Counter(name for name, _ in parse_qsl(query, keep_blank_values=True))
-    if not given:
+    if not given and "://" not in base:
         return
     for name, times in given.items():
         if times > 1:

@@ -97,6 +97,7 @@ def test_a_rate_out_of_range_is_refused_with_its_range(rate: str, tmp_path: Path
         (["--sync", "always"], "--sync is always; allowed is batch, unless a journal is kept, by recover or journal"),
         (["--network", "moon"], "there are local, veth, gige, wan1, wan10"),
         (["--network", "veth", "--transport", "memory"], "memory cannot be there"),
+        (["--transport", "amqp://u@h:99999"], "Error: amqp://u@h:99999: the port is to be 1..65535"),
         (["--network", "veth", "--transport", "shm"], "shm cannot be there"),
         (["--transport", "shm://otherhost/tmp/x"], "shm joins processes of one host"),
         (["--network", "veth", "--transport", "tcp://127.0.0.1:7000"], ", without an address"),
