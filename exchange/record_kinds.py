@@ -70,6 +70,8 @@ class MarketDataRecord(TypedDict):
 
 
 class BacklogRecord(TypedDict):
+    """The most unanswered orders at the end of a second, when that was, and when the backlog was gone."""
+
     highest: int
     highest_at_s: float
     drained_at_s: float | None
@@ -95,6 +97,8 @@ class OneWayRecord(TypedDict):
 
 
 class RunRecord(TypedDict):
+    """run.json: what a run was to do, and what it measured."""
+
     schema: int
     name: str
     status: str
@@ -132,10 +136,13 @@ class ArmSettingsRecord(TypedDict):
 
 
 class ArmRecord(TypedDict):
+    """An arm of a trial: a contender in a block."""
+
     contender: str
     block: str
     settings: ArmSettingsRecord
     levels: NotRequired[dict[str, str]]
+    """The values by which arms differ, in words, by the setting's field."""
 
 
 class PlanRecord(TypedDict):
@@ -147,6 +154,7 @@ class PlanRecord(TypedDict):
     repeats: int
     pause_s: NotRequired[float]
     resumed: NotRequired[int | None]
+    """How often the trial was resumed; None if an older version wrote the plan."""
     arms: list[ArmRecord]
     order: list[str]
 
@@ -158,6 +166,7 @@ class EstimateRecord(TypedDict):
     low: float | None
     high: float | None
     by_repeat: Any
+    """The value of each repeat, by the repeat's number."""
 
 
 class JudgedArmRecord(TypedDict):
@@ -255,8 +264,11 @@ class FaultLoadRecord(TypedDict):
     """The load of each cell of a fault matrix."""
 
     rate_per_s: float
+    """Orders offered a second."""
     seconds: float
+    """How long a run offers orders."""
     further: list[str]
+    """The options of `exchange run` that the user gave for every run."""
 
 
 class FaultCellRecord(TypedDict):

@@ -1,5 +1,6 @@
 """The market's events as typed columns, from recorded runs and simulations.
 
-tables ──▶ order_messages           a block of the stream, with its answers, to Arrow rows of each table
-order_history ──▶ order_messages    the sides of cancels and replaces, and what they take out of the book
+tables            makes Arrow rows of each table from a block of messages and the answers to them
+order_history     finds the side of each cancel and replace, and the lots that it takes out of the book
+order_messages    has the blocks of messages that both others take
 """

@@ -1,9 +1,10 @@
-"""What became of the orders of a stream: their sides, and what rests of each, while the stream goes on.
+"""Follows the orders of a stream: the side and instrument of each, and how many of its lots still rest in the book.
 
-    messages, answers to each ──▶ OrderHistory.follow ──▶ the side of each request, the volume that each message cancels
+    messages, answers to each ──▶ OrderHistory.follow ──▶ the side and instrument of each request,
+                                                          the lots that each message cancels
 
-A gateway numbers its messages 1, 2, 3, ... A message's *place* is the number of messages of all earlier gateways, and
-of its own gateway's earlier ones.
+A request is a cancel or a replace. A message's *place* is its index among the messages of all gateways, ordered by
+gateway and then by number: each gateway numbers its messages 1, 2, 3, ...
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ from exchange_simulation.experiments.events.order_messages import (
 from matching_engine.encoding import ANSWER_SIZES
 
 WIRE_ID_BITS = 32
-"""The bits of an id on the wire. A lone gateway has all of them for its own number."""
+"""The bits of an id on the wire. If there is one gateway, all of them are the number of the message."""
 NO_PLACE = -1
+"""Stands for the place of a message that no gateway has."""
 TRADE = LAYOUTS[Trade].code
 CANCELLED = LAYOUTS[Cancelled].code
 REJECTION = LAYOUTS[Rejection].code
@@ -52,10 +54,16 @@ def _follow(
     resting: Longs,
     cancelled: Longs,
 ) -> None:
-    """Keep `resting` up to date, the lots that rest of each order by place; note the lots that each message cancels.
+    """Apply a block of messages to `resting`, and put the lots that each message cancels into `cancelled`.
 
-    A trade has one message for each resting order, and one for the incoming order at each price level. Each message
-    takes its lots off its order. A replace takes out what rests of its order, and brings in the order anew.
+    kinds, places, named_places, volumes    of each message: its kind, place, the place that it names or NO_PLACE, lots
+    answers, ends                           the answers to the block, and where the answers to each message end
+    sizes                                   bytes of an answer by its type byte
+    first_places, number_bits               the place of each gateway's message 1, and the bits of a number in an id
+    resting                                 the lots that rest of each order, by place
+
+    A trade has one message for each resting order, and one for the incoming order at each price level. Each of these
+    messages takes its lots off its order. A replace takes the rest of its order out, and brings the order in anew.
     """
     number_mask = (1 << number_bits) - 1
     at = 0
@@ -81,11 +89,14 @@ def _follow(
 
 
 class OrderHistory:
-    """The orders of a stream so far."""
+    """What is known about the orders of a stream up to now."""
 
     def __init__(self, messages_of_gateways: Sequence[int], *, is_shared: bool) -> None:
-        """`messages_of_gateways`: the number of messages of each gateway. `is_shared`: ids are market ids."""
-        counts = [0, *messages_of_gateways] if is_shared else [*messages_of_gateways]
+        """`messages_of_gateways`: the number of messages of each gateway.
+
+        `is_shared`: several gateways share the engine, so ids are market ids, in which gateways count from 1.
+        """
+        counts = [0, *messages_of_gateways] if is_shared else [*messages_of_gateways]  # index 0: no gateway, or the one
         self._counts = np.array(counts, np.int64)
         self._first_places = np.cumsum(self._counts) - self._counts
         self._number_bits = NUMBER_BITS if is_shared else WIRE_ID_BITS
@@ -101,14 +112,14 @@ class OrderHistory:
 
     def places_of(self, ids: Column) -> Longs:
         """Return the place of each id; NO_PLACE if no gateway has a message of that id."""
-        gateways, numbers = self._divided(ids)
+        gateways, numbers = self._split(ids)
         is_known = (gateways < len(self._counts)) & (numbers > 0)
         known_gateways = np.where(is_known, gateways, 0)
         is_known &= numbers <= self._counts[known_gateways]
         return np.where(is_known, self._first_places[known_gateways] + numbers - 1, NO_PLACE)
 
     def follow(self, block: OrderMessages, answers: Bytes, ends: Longs) -> tuple[OrderMessages, Longs]:
-        """Return the block, its requests with side and instrument, and the lots that each message cancelled.
+        """Return (the block with the side and instrument of each request, the lots that each message cancels).
 
         `ends`: where the answers to each message end. Blocks come in the stream's order. ValueError if a message's id
         is beyond those of its gateway.
@@ -137,8 +148,8 @@ class OrderHistory:
         )
         # The engine rejects a request that names a later message, or another gateway's: such a request has no side.
         # `_sides` has the later messages of this block already. `_follow` sees the rejections themselves.
-        gateways, numbers = self._divided(block.id)
-        gateways_of_named, numbers_of_named = self._divided(block.order_id)
+        gateways, numbers = self._split(block.id)
+        gateways_of_named, numbers_of_named = self._split(block.order_id)
         is_earlier = (named_places != NO_PLACE) & (gateways == gateways_of_named) & (numbers_of_named < numbers)
         sides_of_named = np.where(is_earlier, self._sides[named_places], 0)
         instruments_of_named = np.where(is_earlier, self._instruments[named_places], 0)
@@ -149,7 +160,7 @@ class OrderHistory:
         )
         return followed, cancelled
 
-    def _divided(self, ids: Column) -> tuple[Longs, Longs]:
-        """Return the gateway of each id, or 0 if there is but one, and the gateway's own number."""
+    def _split(self, ids: Column) -> tuple[Longs, Longs]:
+        """Return (the gateway of each id, or 0 if there is only one; the number of the message at its gateway)."""
         whole_ids = np.asarray(ids, np.int64)
         return whole_ids >> self._number_bits, whole_ids & ((1 << self._number_bits) - 1)

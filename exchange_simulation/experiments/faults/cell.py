@@ -142,7 +142,7 @@ def _options_of_load(load: FaultLoad) -> list[str]:
         "--seed",
         str(load.seed),
         "--sampling-interval",
-        str(load.interval),
+        str(load.sampling_interval),
     ]
 
 
@@ -210,5 +210,5 @@ def _outcome(run: FaultRun, folder: Path, load: FaultLoad, window: FaultWindow, 
         "orders": counts(record, folder, samples, window, load.rate_per_s),
         **service(samples, window),
         "fault_s": [round((moment_ns - window.run_start_ns) / 1e9, 3) for moment_ns in moments_ns],
-        "timeline": timeline(samples, window, load.interval),
+        "timeline": timeline(samples, window, load.sampling_interval),
     }

@@ -43,19 +43,19 @@ class OpenRun(NamedTuple):
     resources: ExitStack
 
 
-class Following:
+class RunsFollower:
     """Follows the runs of one folder until they end; with `once`, reads only their present files."""
 
-    def __init__(self, spark: SparkSession, results: Path, once: bool, screen: SecondsOnScreen) -> None:
+    def __init__(self, spark: SparkSession, results: Path, once: bool, on_screen: SecondsOnScreen) -> None:
         self._spark = spark
         self._results = results
         self._once = once
-        self._screen = screen
+        self._screen = on_screen
         self._known: set[Path] = set()
         """The folders of all runs that were followed so far."""
         self._open: dict[Path, OpenRun] = {}
         """The runs that are followed now, by folder."""
-        self._searched_s = float("-inf")
+        self._last_search_s = float("-inf")
         """The time of the last search for new runs, by the monotonic clock."""
         self.has_failed = False
         """True once a query failed."""
@@ -63,16 +63,16 @@ class Following:
     def follow_to_end(self) -> None:
         """Follow until all runs of the folder are over."""
         while True:
-            self._search()
+            self._follow_new_runs()
             for folder in list(self._open):
-                self._look(folder)
+                self._show_news(folder)
             self._screen.draw()
             if not self._open and (self._once or self._is_over()):
                 break
             time.sleep(LOOK_S)
 
     def close(self) -> None:
-        """Stop, even in the middle of a batch. The next follower repeats this batch."""
+        """Stop, even in the middle of a batch. A later `exchange spark live` reads the batch again."""
         for folder in list(self._open):
             self._end(folder)
 
@@ -80,11 +80,11 @@ class Following:
         """Return True if every run of the folder was followed, also runs that have a folder but have not begun yet."""
         return bool(self._known) and self._known.issuperset(runs_begun_or_beginning(self._results))
 
-    def _search(self) -> None:
-        """Begin to follow the runs that have begun since the last search."""
-        if time.monotonic() - self._searched_s < FIND_RUNS_S:
+    def _follow_new_runs(self) -> None:
+        """Begin to follow the runs that have begun since the last search, if FIND_RUNS_S have passed since then."""
+        if time.monotonic() - self._last_search_s < FIND_RUNS_S:
             return
-        self._searched_s = time.monotonic()
+        self._last_search_s = time.monotonic()
         for folder in runs_begun(self._results):
             if folder not in self._known:
                 self._known.add(folder)
@@ -99,9 +99,9 @@ class Following:
                 self._fail(error)
                 return
             self._open[folder] = OpenRun(run, resources.pop_all())
-        self._look(folder)
+        self._show_news(folder)
 
-    def _look(self, folder: Path) -> None:
+    def _show_news(self, folder: Path) -> None:
         """Show the seconds of a run that are new or have changed. If the run is over, or its query failed, end it."""
         run = self._open[folder].run
         try:
@@ -137,18 +137,18 @@ def follow(results: Path, once: bool, launched: bool, settings: Mapping[str, str
         raise UserError(f"{results} holds no run that has begun: give a run's folder, or one that holds runs")
     try:
         with ended_as_by_ctrl_c(), _session(launched, settings) as spark, SecondsOnScreen(screen()) as on_screen:
-            following = Following(spark, results, once, on_screen)
+            runs_follower = RunsFollower(spark, results, once, on_screen)
             if launched:
                 warm(spark)
-                Events("spark", launched).say("ready")
+                Events("spark", launched=True).say("ready")
             elif not any(runs_begun(results)) and not once:
                 on_screen.say(f"{results} holds no run that has begun: waiting for one")
-            _follow_until_ctrl_c(following)
+            _follow_until_ctrl_c(runs_follower)
     except SparkError as error:
         raise click.ClickException(str(error)) from error
     except KeyboardInterrupt:
         return CTRL_C_EXIT_CODE
-    return 1 if following.has_failed else 0
+    return 1 if runs_follower.has_failed else 0
 
 
 @contextmanager
@@ -165,12 +165,12 @@ def _session(launched: bool, settings: Mapping[str, str]) -> Iterator[SparkSessi
         yield spark
 
 
-def _follow_until_ctrl_c(following: Following) -> None:
+def _follow_until_ctrl_c(runs_follower: RunsFollower) -> None:
     """Follow until all runs are over. After Ctrl-C, end the queries, ignore further signals, and raise again."""
     try:
-        following.follow_to_end()
+        runs_follower.follow_to_end()
     except KeyboardInterrupt:
         on_signals((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), lambda *_: None)
         with suppress(SparkError):
-            following.close()
+            runs_follower.close()
         raise

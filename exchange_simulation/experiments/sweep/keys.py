@@ -1,4 +1,4 @@
-"""Keys that a sweep may vary or set: the options of `exchange run` that stand for a setting."""
+"""The keys of a sweep: the settings of a run that it may vary or set, each named as its option of `exchange run`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from exchange_simulation.launching.option_table import TABLE
 from transports.registry import known_schemes
 
 SINGLE_RUN_KEYS = {"record", "capture", "journal", "sync", "recover", "standby"}
-"""Keys that no sweep takes: these settings keep files or add latency, and runs that recovered are not compared."""
+"""Settings that no sweep takes: they keep files or add latency, and runs that recovered are not compared."""
 LIST_KEYS = {"nagle", "cpus", "mix", "arrivals"}
 """Keys whose values are lists. In a list of levels, the parts of such a value are joined by + in place of a comma."""
 OPTION_OF_KEY = {
@@ -27,26 +27,26 @@ OPTION_OF_KEY = {
     "engines": "numbers_of_engines",
     "subscribers": "numbers_of_subscribers",
 }
-"""Keys that `exchange sweep` varies by an option, and the parameter of that option."""
+"""Keys that `exchange sweep` varies by an option of their own, in place of --vary, and the parameter of that option."""
 HELP_OF_SWEEP = {
     "orders": "Orders of each run.  [default: what --duration allows]",
     "duration": "Seconds in which each run offers orders.  [default: 5]",
     "warm-up": "Seconds at a run's start that no figure counts.  [default: 1 if a run lasts 5 s or more, else 0]",
 }
-"""Help of options whose default differs from a run's."""
+"""Help of the options of `exchange sweep` whose default differs from that of `exchange run`."""
 
 
 @dataclass(frozen=True)
 class Key:
-    """An option of `exchange run`. The key `packing` stands for `--packing`."""
+    """A key of a sweep. Its name, type and notation are those of an option of `exchange run`, as `packing`."""
 
     name: str
     field: str
-    """The settings' field."""
+    """The field of RunSettings."""
     option: click.Option
 
     def value(self, written: object, where: str) -> Any:
-        """Convert a value as `exchange run` does. UserError names the key, and `where` the value was written."""
+        """Convert a value as `exchange run` does. UserError names `where` the user wrote the value."""
         if isinstance(written, bool) or not isinstance(written, str | int | float):
             raise UserError(f"{where}: {self.name} is {written!r}; it takes what --{self.name} of exchange run takes")
         text = str(written)
@@ -74,13 +74,16 @@ def keys() -> dict[str, Key]:
 
 
 def shared_options(besides: Collection[str] = (), help: Mapping[str, str] | None = None) -> list[click.Option]:
-    """Return the options for settings that all runs of a command share, except the keys `besides`.
+    """Return the options of a command for settings that all of its runs share.
 
-    The command declares the options of `besides` itself. `help` replaces the help of options whose default differs from
-    a run's.
+    Keys of OPTION_OF_KEY and of `besides` are left out: the command declares options of its own for them. `help` has
+    the help of options whose default differs from that of `exchange run`.
     """
     excluded = {*OPTION_OF_KEY, *besides}
-    options = {key.name: copy.copy(key.option) for key in keys().values() if key.name not in excluded}
+    options: dict[str, click.Option] = {}
+    for name, key in keys().items():
+        if name not in excluded:
+            options[name] = copy.copy(key.option)
     for name, words in (help or {}).items():
         options[name].help = words
         options[name].show_default = False
@@ -90,21 +93,26 @@ def shared_options(besides: Collection[str] = (), help: Mapping[str, str] | None
 def key_of(name: str, where: str) -> Key:
     """Return the key of this name. UserError for an unknown name, with the nearest known one."""
     if name in SINGLE_RUN_KEYS:
-        why = "it keeps files, or costs time that a trial would measure"
-        raise UserError(f"{where}: {name} is for a run by itself: {why}")
-    if name not in keys():
-        schemes = known_schemes(lambda transport, _: name in transport.options)
-        if schemes:
-            scheme = schemes[0]
+        raise UserError(
+            f"{where}: {name} is for a run by itself: it keeps files, or costs time that a sweep would measure"
+        )
+    known_keys = keys()
+    if name not in known_keys:
+        schemes_with_option = known_schemes(lambda transport, _: name in transport.options)
+        if schemes_with_option:
+            scheme = schemes_with_option[0]
             raise UserError(
                 f"{where}: {name} is an option of a transport's URL: name a transport for each of its values, as in "
                 f"--transports '{scheme},{scheme}?{name}=...'"
             )
-        raise UserError(f"{where}: {name!r} is not known{nearest(name, keys())}")
-    return keys()[name]
+        raise UserError(f"{where}: {name!r} is not known{nearest(name, known_keys)}")
+    return known_keys[name]
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the end of an error's sentence: the known name that is nearest to `name`, or else all known names."""
+    """Return the end of an error's sentence, which proposes the nearest known name, or else lists all.
+
+    For example: ": did you mean rate?", or "; there are rate, orders"
+    """
     close = difflib.get_close_matches(name, list(known), n=1)
     return f": did you mean {close[0]}?" if close else f"; there are {', '.join(known)}"
