@@ -72,6 +72,8 @@ class EngineSession:
         if first == self._waiting.count:
             return
         end = self.link.send(self._waiting, first)
+        if end == first:
+            return
         self.orders.update(self._waiting.span(first, end))
         self.orders_sent += end - first
         self.has_moved = True
@@ -87,8 +89,10 @@ class EngineSession:
 
     def send_frame(self, frame: bytes) -> bool:
         """Send a frame that is no order. Returns False if the link had no room."""
+        if self.link.send(FrameBatch.of(frame), 0) == 0:
+            return False
         self.has_moved = True
-        return self.link.send(FrameBatch.of(frame), 0) == 1
+        return True
 
     def show_life(self) -> None:
         """Send an empty frame if no order was sent since the last call: the engine gives up on a silent gateway."""

@@ -6,6 +6,7 @@ import re
 from collections import deque
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from exchange.checksum import StreamChecksum
@@ -25,10 +26,12 @@ from exchange.meters import Source
 from exchange.results import GatewayResult
 from exchange.session import Disagreement, Terms
 from exchange.settings import RunSettings
+from gateway.due_times import NEVER_NS
 from gateway.engines.gateway import GatewayOfEngines
 from gateway.engines.sessions import EngineLinks, EngineSession
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
+from transports.together import SleepTogether
 
 RUN = 7
 INSTRUMENTS = 10
@@ -242,3 +245,20 @@ def test_an_idle_session_shows_life_although_the_gateway_sends_to_another_engine
     assert frames == []
     session.show_life()
     assert frames == [b""]
+
+
+def test_a_gateway_sleeps_while_a_link_has_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: each attempt to send counted as a frame that moved, so the gateway never slept."""
+    sleeps: list[int] = []
+    monkeypatch.setattr(SleepTogether, "sleep", lambda _together, _links, until_ns: sleeps.append(until_ns))
+    engine = Engine(RunSettings())
+    monkeypatch.setattr(engine, "send", lambda _batch, first: first)
+    session = EngineSession(1, engine, StreamChecksum())
+    links = EngineLinks([session])
+    session.add(FrameBatch.of(encode(InstrumentOrder(1, 0, 1, 500, 1, 0))), 0, np.ones(1, np.int64))
+    for _turn in range(4):
+        session.send_waiting()
+        assert not session.send_frame(b"")
+        links.wait(NEVER_NS, writable=True)
+    assert session.has_waiting
+    assert len(sleeps) == 2, "every second wait serves the links first"
