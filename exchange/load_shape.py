@@ -152,6 +152,11 @@ class LoadShape:
         return placed
 
     @property
+    def starts_s(self) -> tuple[float, ...]:
+        """Seconds from the start of the shape to the begin of each segment."""
+        return tuple(placed.start_s for placed in self._placed)
+
+    @property
     def amounts_before(self) -> tuple[float, ...]:
         """The amount before each segment; for a load, the number of messages that are due before the segment begins."""
         return tuple(placed.amount_before for placed in self._placed)

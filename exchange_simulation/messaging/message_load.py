@@ -81,12 +81,7 @@ class MessageLoad:
     @property
     def step_starts_s(self) -> tuple[float, ...]:
         """Seconds from the load's start to the begin of each step but the first."""
-        starts: list[float] = []
-        length_s = 0.0
-        for step in self.steps[:-1]:
-            length_s += step.segment.seconds or 0.0
-            starts.append(length_s)
-        return tuple(starts)
+        return self.shape.starts_s[1:]
 
     @property
     def step_bounds(self) -> tuple[int, ...]:

@@ -15,6 +15,8 @@ from exchange_simulation.launching.record.outcome import RunOutcome, counts, unt
 
 LEAST_SHARE_OF_OFFERED = 0.99
 MOST_LAG_P99_US = 10_000.0
+SMALL_BACKLOG = 100
+"""A backlog that grows by so many messages does not say that answers fall behind."""
 LAG_REASON = re.compile(r"(pair \d+: |gateway(\.\d+)?: )?the \w+'s p99 lag is ")
 MAY_DIFFER = {"transport", "cpus", "timeout_s", "record"}
 """Settings in which the gateways of one run may differ."""
@@ -315,7 +317,7 @@ class Offered:
         achieved = self._achieved_per_s
         is_short = achieved < LEAST_SHARE_OF_OFFERED * self.per_s
         messages_of_last_quarter = self.messages / 4
-        allowed_growth = max(100, self.at_once, (1 - LEAST_SHARE_OF_OFFERED) * messages_of_last_quarter)
+        allowed_growth = max(SMALL_BACKLOG, self.at_once, (1 - LEAST_SHARE_OF_OFFERED) * messages_of_last_quarter)
         is_growing = self.backlog_growth > allowed_growth
         if is_short:
             yield f"{achieved:,.0f} of {self.per_s:,.0f} offered {self.noun}/s were achieved"

@@ -19,6 +19,7 @@ from exchange_simulation.reports.run.minutes import minutes_table, show_minutes
 from exchange_simulation.reports.run.run_folder import RunFolder, read_run_folder
 from exchange_simulation.reports.run.seconds_tables import seconds_table, show_seconds
 from exchange_simulation.reports.run.sentences import page_words
+from exchange_simulation.reports.run.steps import steps_table
 from exchange_simulation.reports.run.terminal import show_record
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def page_html(folder: RunFolder) -> str:
         page_words(folder.run),
         gate=folder.gate,
         drawings=run_drawings(folder),
+        steps=steps_table(folder),
         seconds=seconds_table(folder),
         minutes=minutes_table(folder),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import Any
 
 from exchange.json_records import Record
@@ -43,8 +44,16 @@ class RunSeconds:
 
     def row(self, second: int) -> Row:
         """Return counts, rates, cores, and completion times by clock."""
-        row = self.facts(second)
-        for clock, payloads in self._completions[second].items():
+        return {**self.facts(second), **self.times_over([second])}
+
+    def times_over(self, seconds: Iterable[int]) -> Row:
+        """Return the completion times by clock of the orders that were answered in these seconds."""
+        payloads_by_clock: defaultdict[str, list[Record]] = defaultdict(list)
+        for second in seconds:
+            for clock, payloads in self._completions[second].items():
+                payloads_by_clock[clock] += payloads
+        row: Row = {}
+        for clock, payloads in payloads_by_clock.items():
             row |= {f"{clock}_{name}": value for name, value in _figures(merged(payloads)).items()}
         return row
 

@@ -11,10 +11,13 @@ from exchange_simulation.reports.formats.numbers import number_text
 from exchange_simulation.reports.formats.seconds import SECOND_FORMATS, second_cells
 from exchange_simulation.reports.run.run_folder import RunFolder, has_rates_per_s, is_scheduled
 from exchange_simulation.reports.run.seconds import Row, RunSeconds
+from exchange_simulation.reports.run.steps import show_steps
 from exchange_simulation.reports.tables import FoldingTable, key_column, plain_table, terminal
 
 CLOCK_WORDS = {"due": "due", "handed_over": "handover"}
 MOST_IN_TERMINAL = 12
+MOST_BELOW_STEPS = 6
+"""The most rows in the terminal below a table of steps, which says more in fewer rows."""
 MOST_ON_A_PAGE = 100
 
 
@@ -40,18 +43,20 @@ def seconds_table(folder: RunFolder) -> SecondsTable:
 
 
 def show_seconds(folder: RunFolder) -> None:
-    """Print a row for every second, or for the first and the last few of a long run."""
+    """Print a row for each step of a load over time; then one for every second, or for the first and the last few."""
+    has_steps = show_steps(folder)
     seconds = RunSeconds(folder)
     if seconds.numbers:
-        terminal().print(_terminal_table(folder, seconds))
+        most = MOST_BELOW_STEPS if has_steps else MOST_IN_TERMINAL
+        terminal().print(_terminal_table(folder, seconds, most))
 
 
-def _terminal_table(folder: RunFolder, seconds: RunSeconds) -> FoldingTable:
+def _terminal_table(folder: RunFolder, seconds: RunSeconds, most: int) -> FoldingTable:
     columns = _columns_of(folder, lambda column: column.terminal_title)
     clock = _clock(folder)
     headings = [column.terminal_title.format(clock=CLOCK_WORDS[clock]) for column in columns]
     table = plain_table(key_column("second", from_right=True), *headings, gap=1)
-    for row in seconds.table_rows(MOST_IN_TERMINAL):
+    for row in seconds.table_rows(most):
         if row is None:
             table.add_row(*["..."] * (1 + len(columns)))
         else:
