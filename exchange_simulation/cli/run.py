@@ -194,9 +194,7 @@ def run(
         if with_events:
             with left_out("events"):
                 _write_events(folder, as_json)
-        if with_page:
-            with left_out("page"):
-                _write_page(folder, measured, as_json)
+        _show_place(folder, measured, with_page, as_json)
     if with_spark and not interruption.came:
         with left_out("tables"):
             _make_tables(folder, measured.record, as_json)
@@ -204,15 +202,24 @@ def run(
     return report.exit_code(code_of_run) if report else code_of_run
 
 
-def _write_page(folder: Path, measured: MeasuredRun, as_json: bool) -> None:
-    """Write the page and print its path."""
+def _show_place(folder: Path, measured: MeasuredRun, with_page: bool, as_json: bool) -> None:
+    """Write the page and print its path; without a page print the folder, and how to get pages if none can be drawn."""
+    from exchange_simulation.reports.report import page_unless_missing, place_line
+
+    line = f"results: {printable(str(folder))}"
+    if with_page:
+        line = place_line(folder, page_unless_missing(lambda: _write_page(folder, measured)))
+    if not prints_one_line():
+        click.echo(line, err=as_json)
+
+
+def _write_page(folder: Path, measured: MeasuredRun) -> Path:
+    """Write the page, and return its path."""
     # Imported after the run, since the import takes half a second.
     from exchange_simulation.reports.run.page import write_page
     from exchange_simulation.reports.run.run_folder import read_run_folder
 
-    page = write_page(folder, read_run_folder(folder, measured.spool))
-    if not prints_one_line():
-        click.echo(f"page: {printable(str(page))}", err=as_json)
+    return write_page(folder, read_run_folder(folder, measured.spool))
 
 
 def check(settings: RunSettings) -> None:

@@ -13,7 +13,7 @@ import click
 from exchange.json_records import Record
 from exchange.unique import unique
 from exchange.words import printable
-from exchange_simulation.launching.errors import UserError, left_out, sentence
+from exchange_simulation.launching.errors import UserError, sentence
 from exchange_simulation.launching.files import dated_name
 from exchange_simulation.launching.interrupts import interruption_noted
 from exchange_simulation.launching.launch.brokers import Brokers
@@ -37,6 +37,7 @@ from exchange_simulation.messaging.results import ResultsFolder, read
 from exchange_simulation.messaging.suite import SUITE, check_that_one_can_be_measured, jobs_of_suite, measure_suite
 from exchange_simulation.messaging.verdicts import with_verdicts
 from exchange_simulation.reports.exports import print_json
+from exchange_simulation.reports.report import page_unless_missing, place_line
 
 
 class BenchmarkOutput(NamedTuple):
@@ -127,25 +128,35 @@ def _measured(
             raise UserError(sentence(error)) from error
         record = with_verdicts(record)
         results_folder.write(record)
-        if lacks_intervals(record):
-            with left_out("intervals of medians"):
-                importlib.import_module("scipy")
-        with left_out("page"):
-            write_page(folder, record)
+        page_unless_missing(lambda: write_page(folder, record))
         return MeasuredBenchmark(folder, record)
+
+
+def _missing_figures(record: Record) -> list[str]:
+    """Return the names of figures that the record lacks since scipy is not installed."""
+    if not lacks_intervals(record):
+        return []
+    try:
+        importlib.import_module("scipy")
+    except ModuleNotFoundError:
+        return ["intervals of medians"]
+    return []
 
 
 def _show(measured: MeasuredBenchmark, output: BenchmarkOutput) -> int:
     """Print the record as a table, or as JSON; returns the exit code."""
+    page = measured.folder / PAGE
+    missing = _missing_figures(measured.record)
+    place = place_line(measured.folder, page if page.exists() else None, missing)
     if output.as_json:
         print_json(measured.record)
+        if missing or not page.exists():
+            click.echo(place, err=True)
     elif prints_one_line():
         click.echo(line_of(measured.record))
     else:
         show(measured.record, whole=False)
         if is_long(measured.record):
             click.echo(printable(f"all tables: exchange report {measured.folder}"))
-        page = measured.folder / PAGE
-        if page.exists():
-            click.echo(printable(f"page: {page}"))
+        click.echo(place)
     return 0 if measured.record["status"] == COMPLETE else 1

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import click
 
 from exchange.json_records import SCHEMA, Record
-from exchange_simulation.launching.errors import UserError, left_out
+from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import dated_name, new_run_folder, write_json
 from exchange_simulation.launching.interrupts import interruption_noted
 from exchange_simulation.launching.notices import say
@@ -31,6 +31,7 @@ from exchange_simulation.papers.paper_folder import (
     read_parts,
     tested_claims,
 )
+from exchange_simulation.reports.report import page_unless_missing
 
 FAILED = "failed"
 SET_ASIDE = ".interrupted"
@@ -98,8 +99,7 @@ class _Measurement:
             else:
                 say(f"all parts in {time.monotonic() - began_s:.0f} s")
             record = self._write(failures)
-            with left_out("page"):
-                write_page(self.folder, record)
+            page_unless_missing(lambda: write_page(self.folder, record))
         return MeasuredPaper(self.folder, record, interruption.came)
 
     def _measure(self, part: PaperPart) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import click
 
 from exchange.json_records import Record
 from exchange.words import printable
-from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.errors import UserError, advice_on_missing
 from exchange_simulation.launching.files import write_whole
 from exchange_simulation.launching.interrupts import signals_deferred
 from exchange_simulation.launching.notices import prints_one_line
@@ -78,10 +78,37 @@ def outcome_line(headline: str, noise: str) -> str:
     return printable(" ".join(f"{headline} ({noise})".split()) if noise else headline)
 
 
+def page_unless_missing(write: Callable[[], Path]) -> Path | None:
+    """Write a page and return its path; None if the library that draws it is not installed."""
+    try:
+        return write()
+    except ModuleNotFoundError as error:
+        if advice_on_missing(error) is None:
+            raise
+        return None
+
+
+def place_line(folder: Path, page: Path | None, missing: Sequence[str] = ()) -> str:
+    """Return the last line of a measurement: its page, or its folder if it has none, and how to get what it lacks.
+
+    `missing` names what else needs the extra `report`.
+
+    For example: results: results/mine, without a page: pip install '.[report]' adds it
+    """
+    place = f"results: {folder}" if page is None else f"page: {page}"
+    lacks = [*([] if page else ["a page"]), *missing]
+    if lacks:
+        place += (
+            f", without {' and '.join(lacks)}: pip install '.[report]' adds {'it' if lacks == ['a page'] else 'them'}"
+        )
+    return printable(place)
+
+
 def print_measured(rows: object, as_json: bool, show: Callable[[], None], page: Path, line: str) -> None:
     """Print what a command has measured.
 
-    As JSON the rows, or the record; with --quiet `line` alone; else everything, and where the page is.
+    As JSON the rows, or the record; with --quiet `line` alone; else everything, and where the page is, or the folder if
+    no page could be drawn.
     """
     if as_json:
         print_json(rows)
@@ -89,4 +116,4 @@ def print_measured(rows: object, as_json: bool, show: Callable[[], None], page: 
         click.echo(line)
     else:
         show()
-        click.echo(printable(f"page: {page}"))
+        click.echo(place_line(page.parent, page if page.exists() else None))

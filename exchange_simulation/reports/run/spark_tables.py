@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import pkgutil
 import sys
 import threading
@@ -43,10 +44,13 @@ def are_made(folder: Path) -> bool:
 def hand_over(folder: Path, job: str, tables: str, again: str, quiet: bool) -> bool:
     """Make tables of the contents of `folder`; return False if that failed.
 
+    ModuleNotFoundError if the extra `spark` is not installed.
+
     `job` names a function, as module:name, which returns a note for the user; its module takes long to import. `tables`
     is the place of the tables for the user; `again` is the command that makes them later.
     """
     begun_s = time.monotonic()
+    importlib.import_module("pyarrow")  # without the extra `spark`, nothing is made that a user could wait for
     try:
         with waiting("making the tables; Ctrl-C leaves them out"):
             from spark.errors import SparkError

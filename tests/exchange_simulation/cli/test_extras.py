@@ -53,23 +53,30 @@ def test_the_extras_are_those_of_the_project() -> None:
         assert [library for library in libraries if library in " ".join(PROJECT["dependencies"])] == []
 
 
-def test_a_run_without_the_drawing_library_leaves_out_the_page(tmp_path: Path, without: str) -> None:
-    """It prints its outcome."""
-    outcome = exchange(
-        "run",
-        "--transport",
-        "memory",
-        "--orders",
-        100,
-        "--spark",
-        "--results",
-        tmp_path / "results",
-        PYTHONPATH=without,
-    )
+RUN = ("run", "--transport", "memory", "--rate", "max", "--orders", 100, "--name", "first")
+
+
+def test_a_run_without_the_drawing_library_names_its_folder_and_how_to_get_pages(tmp_path: Path, without: str) -> None:
+    """That is all that it says about what was not installed."""
+    outcome = exchange(*RUN, "--results", tmp_path, PYTHONPATH=without)
     assert outcome.code == 0, outcome.err
     assert "100 orders sent and received" in outcome.out
-    assert "no page: this needs matplotlib: pip install 'exchange-simulation[report]'" in outcome.err
-    assert "no tables: this needs" in outcome.err
+    *_, last = outcome.out.splitlines()
+    assert last == f"results: {tmp_path / 'first'}, without a page: pip install '.[report]' adds it"
+    assert "pip" not in outcome.err
+    assert "table" not in outcome.err
+
+
+def test_a_run_whose_tables_cannot_be_made_says_so_in_one_line(tmp_path: Path, without: str) -> None:
+    outcome = exchange(*RUN, "--spark", "--results", tmp_path, PYTHONPATH=without)
+    assert outcome.code == 0, outcome.err
+    (line,) = [line for line in outcome.err.splitlines() if "tables" in line]
+    assert line.startswith("no tables: this needs pyarrow: pip install ")
+
+
+def test_a_run_that_leaves_out_its_page_names_its_folder(tmp_path: Path) -> None:
+    outcome = exchange(*RUN, "--no-page", "--results", tmp_path)
+    assert outcome.out.splitlines()[-1] == f"results: {tmp_path / 'first'}"
 
 
 @pytest.mark.parametrize("repeats", [1, 2])
@@ -79,8 +86,8 @@ def test_a_benchmark_without_the_extra_says_what_it_leaves_out(tmp_path: Path, w
     outcome = exchange("bench", "de-pp", *words, "--repeats", repeats, PYTHONPATH=without)
     assert outcome.code == 0, outcome.err
     assert "de-pp" in outcome.out
-    assert "no page: this needs matplotlib: pip install 'exchange-simulation[report]'" in outcome.err
-    has_sentence = "no intervals of medians: this needs scipy: pip install 'exchange-simulation[report]'" in outcome.err
-    assert has_sentence is (repeats > 1)  # a single repeat has no interval, whatever is installed
-    assert "page: " not in outcome.out
+    lacks = "a page" if repeats == 1 else "a page and intervals of medians"  # a single repeat has no interval
+    adds = f"pip install '.[report]' adds {'it' if repeats == 1 else 'them'}"
+    assert outcome.out.splitlines()[-1] == f"results: {tmp_path / 'b'}, without {lacks}: {adds}"
+    assert "pip" not in outcome.err
     assert (tmp_path / "b" / "bench.json").exists()
