@@ -26,8 +26,8 @@ RECEIVES = "        received = receive(link_numbers, link_memory, orders, order_
 """The line of the engine's compiled loop with which a turn begins."""
 HASHES_ANSWERS = "            hash_into(answers_sum, answers, 0, answer_ends[sent])\n"
 """The line with which the work of a turn ends."""
-MISSED = 3
-"""The exit code of a comparison whose gate was missed."""
+FAILED = 3
+"""The exit code of a comparison that failed its gate."""
 LOAD = ("--transports", "zeromq", "--rates", "max", "--packing", "100")
 """A load that the engine limits: as fast as it goes, a hundred orders in a message."""
 
@@ -60,12 +60,12 @@ def is_failed(tree: Path, base: Path, results: Path, name: str, options: argpars
     command += ["--name", name, "--results", str(results)]
     environment = {**os.environ, "PYTHONPATH": str(tree), "COLUMNS": "120"}
     finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if finished.returncode not in (0, MISSED):
+    if finished.returncode not in (0, FAILED):
         raise SystemExit(f"the comparison ended with {finished.returncode}:\n{finished.stdout}{finished.stderr}")
     for line in finished.stdout.splitlines():
-        if line.startswith(("held", "missed", "undecided")):
+        if line.startswith(("passed", "failed", "undecided")):
             print(f"    {line}", flush=True)
-    return finished.returncode == MISSED
+    return finished.returncode == FAILED
 
 
 def trials(options: argparse.Namespace, scratch: Path) -> Iterator[tuple[str, bool]]:

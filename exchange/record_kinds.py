@@ -214,9 +214,9 @@ class GateCheckRecord(TypedDict):
     """A condition of a gate, and its outcome."""
 
     condition: str
-    name: str
-    outcome: Literal["held", "missed", "undecided"]
-    words: str
+    requirement: str
+    outcome: Literal["passed", "failed", "undecided"]
+    sentence: str
 
 
 class GateRecord(TypedDict):

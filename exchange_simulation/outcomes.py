@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from exchange.percentiles import FIGURES
 from exchange.second_columns import RATES
 from exchange.words import counted
-from exchange_simulation.launching.record.noise_summary import NoiseSummary, noise_of
+from exchange_simulation.launching.record.noise_summary import NoiseSummary, noise_banner, noise_of
 from exchange_simulation.reports.comparison.arm_rows import arm_rows
 from exchange_simulation.reports.drawing.colours import LIGHT
 from exchange_simulation.reports.exports import flat
@@ -248,7 +248,7 @@ class Run(MeasuredOutcome):
                     percentiles.append(f"{name} {us:,.0f} us")
         if percentiles:
             sentence += f": {', '.join(percentiles)}"
-        noise = self.noise.banner("runs")
+        noise = noise_banner(self.record, "runs")
         return f"{sentence}; {noise}" if noise else sentence
 
 

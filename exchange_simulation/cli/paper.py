@@ -177,13 +177,15 @@ def _refuse_beside_resume(ctx: click.Context) -> None:
 
 
 def _show(measured: MeasuredPaper, *, as_json: bool) -> None:
+    from exchange_simulation.launching.record.noise_summary import noise_banner
+    from exchange_simulation.messaging.measurements import MEASUREMENTS
     from exchange_simulation.papers.page import PAGE
-    from exchange_simulation.papers.sentences import headline, noise_banner
+    from exchange_simulation.papers.sentences import headline
     from exchange_simulation.papers.terminal import show
     from exchange_simulation.reports.report import outcome_line, print_measured
 
     record = measured.record
-    line = outcome_line(headline(record), noise_banner(record))
+    line = outcome_line(headline(record), noise_banner(record, MEASUREMENTS))
     print_measured(record, as_json, lambda: show(record), measured.folder / PAGE, line)
     if measured.is_interrupted:
         resume = f"exchange paper {record['paper']} --resume {measured.folder.name}"

@@ -166,7 +166,7 @@ def run(
 ) -> int:
     """Run once into a new folder of `results`; show the outcome, and write its page. Then Spark makes tables, if asked.
 
-    Returns the run's exit code, or that of the gate if the run is whole and misses a bound. UserError if the run could
+    Returns the run's exit code, or that of the gate if the run is whole and fails a bound. UserError if the run could
     not start.
     """
     from exchange_simulation.launching.files import new_run_folder, run_name
@@ -259,11 +259,11 @@ def _show(folder: Path, measured: MeasuredRun, as_json: bool) -> None:
     """Print the record and its seconds as tables; or, as JSON, run.json to stdout and the reasons to stderr."""
     record = measured.record
     if not as_json and prints_one_line():
-        from exchange_simulation.launching.record.noise_summary import noise_of
+        from exchange_simulation.launching.record.noise_summary import noise_banner
         from exchange_simulation.reports.report import outcome_line
         from exchange_simulation.reports.run.terminal import headline
 
-        doubts = [*record["reasons"], noise_of(record).banner("runs")]
+        doubts = [*record["reasons"], noise_banner(record, "runs")]
         click.echo(outcome_line(headline(record), "; ".join(doubt for doubt in doubts if doubt)))
         return
     if not as_json:

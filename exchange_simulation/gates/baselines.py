@@ -84,7 +84,10 @@ def baseline_of(results: Path, name: str) -> Baseline | Checkout:
 class BaselineRow:
     """A figure of one arm, now and in the baseline."""
 
-    name: str
+    figure: str
+    """For example: p99 of amqp"""
+    place: str
+    """For example: at 8,000 orders/s"""
     pair: ComparedPair
     kind: FigureKind
     why_undecided: str = ""
@@ -128,7 +131,7 @@ def _row(
     figure: JudgedFigure, arm: Record, first: ComparedSide, second: ComparedSide, why_undecided: str
 ) -> BaselineRow:
     pair = ComparedPair(figure=figure.metric, wording=WORDING, first=first, second=second)
-    return BaselineRow(f"{figure.label} of {arm['label']}", pair, figure.kind, why_undecided)
+    return BaselineRow(f"{figure.label} of {arm['contender']}", arm["block"], pair, figure.kind, why_undecided)
 
 
 @dataclass(frozen=True)

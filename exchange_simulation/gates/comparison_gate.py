@@ -18,24 +18,28 @@ from exchange_simulation.gates.baselines import (
 )
 from exchange_simulation.gates.condition_checks import (
     NO_COMMON_RATE,
+    ComparedFigure,
     RatioRow,
+    bound_of,
+    check_of_pair,
     check_of_ratio,
     check_of_time,
-    judge_pair,
     ratio_rows_of,
     time_rows_of,
 )
 from exchange_simulation.gates.conditions import FigureKind, RatioCondition, TimeCondition, condition_of
 from exchange_simulation.gates.gate_report import GateReport, GateTable
-from exchange_simulation.launching.record.noise_summary import noise_of
+from exchange_simulation.gates.judged_bound import JudgedBound
+from exchange_simulation.launching.record.noise_summary import noise_banner
 from exchange_simulation.repeats.judging import ALPHA, PairVerdict, judge_together
 from exchange_simulation.reports.comparison.answer import headline
 from exchange_simulation.reports.comparison.sentences import rate_and_name
 from exchange_simulation.reports.formats.estimates import median_text, with_middle_half
 from exchange_simulation.reports.formats.ratios import interval_in_words, ratio_in_words
-from exchange_simulation.reports.gate_outcomes import UNDECIDED, GateCheck
+from exchange_simulation.reports.gate_outcomes import GateCheck
 
 NO_COMMON_ARM = "no arm of this comparison is in the baseline"
+TIMES_THE_BASELINE_S = "times the baseline's"
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ class ComparisonGate:
             if isinstance(condition, TimeCondition):
                 checks += [check_of_time(row, record) for row in time_rows_of(condition, record)]
         checks += self._unmeasured(checks)
-        noise = noise_of(record).banner("runs")
+        noise = noise_banner(record, "runs")
         baseline_notes = []
         if isinstance(self.baseline, Baseline):
             baseline_notes += weaknesses(self.baseline, record)
@@ -100,7 +104,7 @@ class ComparisonGate:
         """Return an undecided check for each condition that has none, so that no condition is dropped."""
         checked = {check.condition for check in checks}
         return [
-            GateCheck(condition=condition.words, name=condition.words, outcome=UNDECIDED, words=NO_COMMON_RATE)
+            bound_of(condition).undecided(NO_COMMON_RATE)
             for condition in self.conditions
             if condition.words not in checked
         ]
@@ -115,33 +119,44 @@ class ComparisonGate:
 
 
 def _slower_checks(rows: Sequence[BaselineRow], verdicts: Sequence[PairVerdict], slower_by: float) -> list[GateCheck]:
-    """Judge figures against the baseline's: missed if one is surely worse by more than the allowed share.
+    """Judge figures against the baseline's: failed if one is surely worse by more than the allowed share.
 
     Without any figure that both have, the only check is an undecided one.
     """
-    condition = f"--fail-if-slower {100 * slower_by:.10g}%"
     if not rows:
-        return [GateCheck(condition=condition, name=condition, outcome=UNDECIDED, words=NO_COMMON_ARM)]
-    return [_slower_check(condition, row, verdict, slower_by) for row, verdict in zip(rows, verdicts, strict=True)]
+        return [_bound_of_baseline("any figure", "", slower_by).undecided(NO_COMMON_ARM)]
+    return [_slower_check(row, verdict, slower_by) for row, verdict in zip(rows, verdicts, strict=True)]
 
 
-def _slower_check(condition: str, row: BaselineRow, verdict: PairVerdict, slower_by: float) -> GateCheck:
-    name = f"{row.name} not {100 * slower_by:.10g}% worse than the baseline's"
+def _slower_check(row: BaselineRow, verdict: PairVerdict, slower_by: float) -> GateCheck:
+    bound = _bound_of_baseline(row.figure, row.place, slower_by)
     if row.why_undecided:
-        return GateCheck(condition=condition, name=name, outcome=UNDECIDED, words=row.why_undecided)
+        return bound.undecided(row.why_undecided)
+    compared = ComparedFigure(row.kind, row.pair, verdict, unit=TIMES_THE_BASELINE_S)
     if row.kind is FigureKind.RATE:  # less is worse
-        judgement = judge_pair(row.kind, row.pair, verdict, 1 / (1 + slower_by), is_over=False)
-    else:
-        judgement = judge_pair(row.kind, row.pair, verdict, 1 + slower_by, is_over=True)
-    return GateCheck(condition=condition, name=name, outcome=judgement.outcome, words=judgement.words)
+        return check_of_pair(bound, compared, 1 / (1 + slower_by), is_over=False)
+    return check_of_pair(bound, compared, 1 + slower_by, is_over=True)
+
+
+def _bound_of_baseline(figure: str, place: str, slower_by: float) -> JudgedBound:
+    """Return the bound of a figure that may be worse than the baseline's by this share."""
+    percent = f"{100 * slower_by:.10g}%"
+    return JudgedBound(
+        condition=f"--fail-if-slower {percent}",
+        figure=figure,
+        bound=f"more than {percent} worse",
+        unit_of_bound="than the baseline's",
+        place=place,
+    )
 
 
 def _beside_baseline(row: BaselineRow, verdict: PairVerdict) -> str:
     """Return a sentence on a figure beside the baseline's, which no condition judges."""
     ratio = verdict.ratio
+    subject = f"{row.figure} {row.place}".rstrip()
     if row.why_undecided or ratio is None or ratio.low is None:
-        return f"{row.name}: {row.why_undecided or verdict.sentence}"
-    return f"{row.name}: {ratio_in_words(ratio.value)} times the baseline's {interval_in_words(ratio)}"
+        return f"{subject}: {row.why_undecided or verdict.sentence}"
+    return f"{subject}: {ratio_in_words(ratio.value)} {TIMES_THE_BASELINE_S} {interval_in_words(ratio)}"
 
 
 def _table(record: Record) -> GateTable:

@@ -1,4 +1,4 @@
-"""What becomes of a condition: its check at each rate, held, missed or undecided.
+"""What becomes of a condition: its check at each rate, passed, failed or undecided.
 
 A contender that did not keep its rate has figures all the same. What they say depends on the kind of figure:
 
@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from exchange.json_records import Record
 from exchange.percentiles import LEAST_ORDERS
 from exchange_simulation.gates.conditions import COMPLETION_NAMES, FigureKind, RatioCondition, TimeCondition
+from exchange_simulation.gates.judged_bound import JudgedBound
 from exchange_simulation.launching.record.noise import is_noisy_share
 from exchange_simulation.launching.record.noise_summary import MOST_NOISY
 from exchange_simulation.repeats.judging import ComparedPair, ComparedSide, PairVerdict
 from exchange_simulation.reports.formats.numbers import three_digits
 from exchange_simulation.reports.formats.ratios import interval_in_words, ratio_in_words
-from exchange_simulation.reports.gate_outcomes import HELD, MISSED, UNDECIDED, GateCheck
+from exchange_simulation.reports.gate_outcomes import FAILED, PASSED, UNDECIDED, GateCheck
 
 WORDING = "{larger} is {times} times {smaller}"
 TOO_NOISY_TO_SAY = "too noisy to say"
@@ -38,8 +39,8 @@ class LostRateOutcomes:
 
 
 TIMES_OF_LOST_RATES = {
-    (False, True): LostRateOutcomes(over=MISSED, under=HELD),
-    (True, False): LostRateOutcomes(over=HELD, under=MISSED),
+    (False, True): LostRateOutcomes(over=FAILED, under=PASSED),
+    (True, False): LostRateOutcomes(over=PASSED, under=FAILED),
     (False, False): LostRateOutcomes(over=UNDECIDED, under=UNDECIDED),
 }
 """By (the first side kept its rate, the second side kept its rate). A bound that is a time counts as a kept rate."""
@@ -65,12 +66,14 @@ class TimeRow:
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """The outcome of a row, with the figures behind it."""
+class ComparedFigure:
+    """A figure of two sides, and how far they are apart."""
 
-    outcome: str
-    """HELD, MISSED or UNDECIDED."""
-    words: str
+    kind: FigureKind
+    pair: ComparedPair
+    verdict: PairVerdict
+    unit: str
+    """What follows their ratio in a sentence. For example: times zeromq's"""
 
 
 def ratio_rows_of(condition: RatioCondition, record: Record) -> list[RatioRow]:
@@ -128,78 +131,91 @@ def shortage_of_orders(arms: Iterable[Record], figure: str) -> str:
     return ""
 
 
-def check_of_ratio(row: RatioRow, verdict: PairVerdict) -> GateCheck:
-    """Judge the ratio of two contenders against the condition's factor."""
-    condition = row.condition
-    too_few = shortage_of_orders((row.arm, row.other_arm), condition.figure)
-    if too_few:
-        return _check(row, Judgement(UNDECIDED, too_few))
-    return _check(row, judge_pair(condition.kind, row.pair, verdict, condition.factor, is_over=condition.is_over))
-
-
-def check_of_time(row: TimeRow, record: Record) -> GateCheck:
-    """Judge a contender's completion time against the condition's time."""
-    too_few = shortage_of_orders([row.arm], row.condition.figure)
-    if too_few:
-        return _check(row, Judgement(UNDECIDED, too_few))
-    return _check(row, _judge_time(row, record))
-
-
-def _check(row: RatioRow | TimeRow, judgement: Judgement) -> GateCheck:
-    return GateCheck(
-        condition=row.condition.words,
-        name=f"{row.condition.words}, {row.arm['block']}",
-        outcome=judgement.outcome,
-        words=judgement.words,
+def bound_of(condition: RatioCondition | TimeCondition, block: str = "") -> JudgedBound:
+    """Return the condition at one rate, in the words of a check."""
+    if isinstance(condition, RatioCondition):
+        bound = f"{condition.factor:,.10g}"
+        unit = _times_the_other(condition)
+    else:
+        bound = condition.bound_as_typed
+        unit = ""
+    return JudgedBound(
+        condition=condition.words,
+        figure=condition.figure_in_words,
+        bound=f"{condition.side} {bound}",
+        unit_of_bound=unit,
+        place=block,
     )
 
 
-def judge_pair(
-    kind: FigureKind, pair: ComparedPair, verdict: PairVerdict, factor: float, *, is_over: bool
-) -> Judgement:
-    """Judge first / second against a factor: held or missed if the whole interval is within or beyond it."""
+def _times_the_other(condition: RatioCondition) -> str:
+    """Return the unit of the condition's ratio. For example: times zeromq's"""
+    return f"times {condition.other_contender}'s"
+
+
+def check_of_ratio(row: RatioRow, verdict: PairVerdict) -> GateCheck:
+    """Judge the ratio of two contenders against the condition's factor."""
+    condition = row.condition
+    bound = bound_of(condition, row.arm["block"])
+    too_few = shortage_of_orders((row.arm, row.other_arm), condition.figure)
+    if too_few:
+        return bound.undecided(too_few)
+    compared = ComparedFigure(condition.kind, row.pair, verdict, unit=_times_the_other(condition))
+    return check_of_pair(bound, compared, condition.factor, is_over=condition.is_over)
+
+
+def check_of_pair(bound: JudgedBound, compared: ComparedFigure, factor: float, *, is_over: bool) -> GateCheck:
+    """Judge first / second against a factor: passed or failed if the whole interval is within or beyond it."""
+    pair = compared.pair
+    verdict = compared.verdict
     if not pair.repeats:
-        return Judgement(UNDECIDED, verdict.sentence)
+        return bound.undecided(verdict.sentence)
     if pair.is_too_noisy:
-        return Judgement(UNDECIDED, verdict.sentence if verdict.ratio else TOO_NOISY_TO_SAY)
+        return bound.undecided(verdict.sentence if verdict.ratio else TOO_NOISY_TO_SAY)
     if not pair.first.kept_rate or not pair.second.kept_rate:
-        outcome = UNDECIDED
-        if kind is FigureKind.COMPLETION:
-            outcome = _outcome_of_lost_rate(
-                first_kept_rate=pair.first.kept_rate, second_kept_rate=pair.second.kept_rate, is_over=is_over
-            )
-        return Judgement(outcome, _rate_not_kept(pair.first, pair.second))
+        reason = _rate_not_kept(pair.first, pair.second)
+        if compared.kind is not FigureKind.COMPLETION:
+            return bound.undecided(reason)
+        return _check_of_lost_rate(bound, reason, (pair.first.kept_rate, pair.second.kept_rate), is_over=is_over)
     ratio = verdict.ratio
     if ratio is None or ratio.low is None or ratio.high is None:
-        return Judgement(UNDECIDED, verdict.sentence)
-    words = f"{ratio_in_words(ratio.value)}x {interval_in_words(ratio)}"
-    return Judgement(_outcome(ratio.low, ratio.high, factor, is_over=is_over), words)
+        return bound.undecided(verdict.sentence)
+    outcome = _outcome(ratio.low, ratio.high, factor, is_over=is_over)
+    return bound.measured(outcome, f"{ratio_in_words(ratio.value)} {compared.unit} {interval_in_words(ratio)}")
 
 
-def _judge_time(row: TimeRow, record: Record) -> Judgement:
-    """Judge the median over repeats, by its interval."""
+def check_of_time(row: TimeRow, record: Record) -> GateCheck:
+    """Judge a contender's completion time, the median over repeats, by its interval."""
     condition = row.condition
+    bound = bound_of(condition, row.arm["block"])
+    too_few = shortage_of_orders([row.arm], condition.figure)
+    if too_few:
+        return bound.undecided(too_few)
     metric = condition.metric_in(row.arm)
     estimate = row.arm["metrics"].get(metric)
     if not estimate:
-        return Judgement(UNDECIDED, "not measured")
+        return bound.undecided("it was not measured")
     side = side_of(row.arm, metric, record, condition.kind)
     if side.noisy_among(side.values) > MOST_NOISY * len(side.values):
-        return Judgement(UNDECIDED, TOO_NOISY_TO_SAY)
+        return bound.undecided(TOO_NOISY_TO_SAY)
     if not side.kept_rate:
-        outcome = _outcome_of_lost_rate(first_kept_rate=False, second_kept_rate=True, is_over=condition.is_over)
-        return Judgement(outcome, _rate_not_kept(side))
+        return _check_of_lost_rate(bound, _rate_not_kept(side), (False, True), is_over=condition.is_over)
     low = estimate["low"]
     high = estimate["high"]
     if low is None or high is None:
-        return Judgement(UNDECIDED, "1 repeat has no interval")
-    words = f"{three_digits(estimate['median'])} us ({three_digits(low)}..{three_digits(high)})"
-    return Judgement(_outcome(low, high, condition.bound_us, is_over=condition.is_over), words)
+        return bound.undecided("1 repeat has no interval")
+    outcome = _outcome(low, high, condition.bound_us, is_over=condition.is_over)
+    interval = f"({three_digits(low)}..{three_digits(high)})"
+    return bound.measured(outcome, f"{three_digits(estimate['median'])} us {interval}")
 
 
-def _outcome_of_lost_rate(*, first_kept_rate: bool, second_kept_rate: bool, is_over: bool) -> str:
-    outcomes = TIMES_OF_LOST_RATES[first_kept_rate, second_kept_rate]
-    return outcomes.over if is_over else outcomes.under
+def _check_of_lost_rate(bound: JudgedBound, reason: str, kept_rates: tuple[bool, bool], *, is_over: bool) -> GateCheck:
+    """Return the check of completion times of which a side did not keep its rate."""
+    outcomes = TIMES_OF_LOST_RATES[kept_rates]
+    outcome = outcomes.over if is_over else outcomes.under
+    if outcome == UNDECIDED:
+        return bound.undecided(reason)
+    return bound.assumed(outcome, reason)
 
 
 def _rate_not_kept(*sides: ComparedSide) -> str:
@@ -211,13 +227,13 @@ def _rate_not_kept(*sides: ComparedSide) -> str:
 
 
 def _outcome(low: float, high: float, bound: float, *, is_over: bool) -> str:
-    """Return MISSED or HELD if the whole interval says so, else UNDECIDED."""
+    """Return FAILED or PASSED if the whole interval says so, else UNDECIDED."""
     if is_over:
-        is_missed = low > bound
-        is_held = high <= bound
+        is_failed = low > bound
+        is_passed = high <= bound
     else:
-        is_missed = high < bound
-        is_held = low >= bound
-    if is_missed:
-        return MISSED
-    return HELD if is_held else UNDECIDED
+        is_failed = high < bound
+        is_passed = low >= bound
+    if is_failed:
+        return FAILED
+    return PASSED if is_passed else UNDECIDED

@@ -18,6 +18,8 @@ SYNTAX = "FIGURE of NAME over FACTORx NAME, or over TIME, as 'p99 of amqp over 2
 CONDITION = re.compile(r"(?P<figure>\S+) +of +(?P<contender>.+?) +(?P<word>over|under) +(?P<bound>.+)")
 RATIO = re.compile(r"(?P<factor>[0-9]*\.?[0-9]+)x +(?P<other>.+)")
 OVER = "over"
+UNDER = "under"
+CPU = "cpu"
 
 
 class FigureKind(Enum):
@@ -30,9 +32,9 @@ class FigureKind(Enum):
 
 COMPLETION_NAMES = {label: name for name, label in FIGURES.items()}
 """Names of completion figures in a record, by the word of a condition."""
-OTHER_FIGURES = {"cpu": "cpu_s_per_million", "rate": "orders_per_s"}
+OTHER_FIGURES = {CPU: "cpu_s_per_million", "rate": "orders_per_s"}
 """Metrics that are no completion times, by the word of a condition."""
-KINDS_OF_OTHER_FIGURES = {"cpu": FigureKind.CPU, "rate": FigureKind.RATE}
+KINDS_OF_OTHER_FIGURES = {CPU: FigureKind.CPU, "rate": FigureKind.RATE}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +47,17 @@ class FailureCondition:
     contender: str
     is_over: bool
     """True if the comparison fails above the bound, False if it fails below."""
+
+    @property
+    def figure_in_words(self) -> str:
+        """For example: p99 of amqp, or CPU of amqp"""
+        figure = "CPU" if self.figure == CPU else self.figure
+        return f"{figure} of {self.contender}"
+
+    @property
+    def side(self) -> str:
+        """The side of the bound on which the comparison fails: over, or under."""
+        return OVER if self.is_over else UNDER
 
     @property
     def kind(self) -> FigureKind:
@@ -72,6 +85,8 @@ class TimeCondition(FailureCondition):
     """The bound is a time; the figure is one of completion times."""
 
     bound_us: float
+    bound_as_typed: str
+    """For example: 1ms"""
 
 
 def condition_of(text: str, contenders: Sequence[str]) -> RatioCondition | TimeCondition:
@@ -98,7 +113,14 @@ def condition_of(text: str, contenders: Sequence[str]) -> RatioCondition | TimeC
     if figure in OTHER_FIGURES:
         raise UserError(f"--fail-if is {text!r}: {figure} is no time; give a multiple of another's, as 2x {contender}")
     bound_us = _bound_us(written["bound"], text)
-    return TimeCondition(words=text, figure=figure, contender=contender, is_over=is_over, bound_us=bound_us)
+    return TimeCondition(
+        words=text,
+        figure=figure,
+        contender=contender,
+        is_over=is_over,
+        bound_us=bound_us,
+        bound_as_typed=written["bound"],
+    )
 
 
 def _factor(written: str, text: str) -> float:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from exchange_simulation.reports.gate_outcomes import GateOutcomes
 
-GATE_MISSED = 3
-"""The exit code of a command whose measurement is whole, but misses a condition."""
+GATE_FAILED = 3
+"""The exit code of a command whose measurement is whole, but fails a condition."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +40,6 @@ class GateReport(GateOutcomes):
 
     def exit_code(self, measured: int) -> int:
         """Return the command's exit code; `measured` is that of the measurement itself, and goes first."""
-        if measured == 0 and self.is_missed:
-            return GATE_MISSED
+        if measured == 0 and self.is_failed:
+            return GATE_FAILED
         return measured

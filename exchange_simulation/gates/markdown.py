@@ -7,9 +7,9 @@ from pathlib import Path
 
 from exchange_simulation.gates.gate_report import GateReport
 from exchange_simulation.launching.files import write_whole
-from exchange_simulation.reports.gate_outcomes import HELD, MISSED, UNDECIDED
+from exchange_simulation.reports.gate_outcomes import FAILED, PASSED, UNDECIDED
 
-WORDS_OF_OUTCOMES = {MISSED: "**missed**", HELD: HELD, UNDECIDED: UNDECIDED}
+WORDS_OF_OUTCOMES = {FAILED: "**failed**", PASSED: PASSED, UNDECIDED: UNDECIDED}
 
 
 def write_markdown(file: Path, report: GateReport) -> Path:
@@ -26,7 +26,7 @@ def _lines(report: GateReport) -> Iterator[str]:
     yield f"### exchange {report.command}: {_escaped(report.headline)}"
     yield ""
     if report.checks:
-        yield from _table(("condition", "outcome", "figures"), _check_rows(report))
+        yield from _table(("outcome", "what was found"), _check_rows(report))
         yield ""
     notes = [*report.notes_on_undecided, *report.notes]
     for note in notes:
@@ -41,7 +41,7 @@ def _lines(report: GateReport) -> Iterator[str]:
 
 def _check_rows(report: GateReport) -> Iterator[Sequence[str]]:
     for check in report.checks:
-        yield check.name, WORDS_OF_OUTCOMES[check.outcome], check.words
+        yield WORDS_OF_OUTCOMES[check.outcome], check.sentence
 
 
 def _table(titles: Sequence[str], rows: Iterator[Sequence[str]] | Sequence[Sequence[str]]) -> Iterator[str]:

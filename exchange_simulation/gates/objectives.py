@@ -12,17 +12,21 @@ from exchange_simulation.experiments.capacity.exchange_rates import (
     why_run_is_not_whole,
 )
 from exchange_simulation.gates.gate_report import GateReport, GateTable
+from exchange_simulation.gates.judged_bound import JudgedBound
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.metrics import expected_orders_measured, orders_measured
-from exchange_simulation.launching.record.noise_summary import noise_of
+from exchange_simulation.launching.record.noise_summary import noise_banner
 from exchange_simulation.reports.formats.numbers import whole_number
-from exchange_simulation.reports.gate_outcomes import HELD, MISSED, UNDECIDED, GateCheck
+from exchange_simulation.reports.gate_outcomes import FAILED, PASSED, GateCheck
 
 FIGURES = {"due": "completion from due", "handed_over": "completion from handing over"}
 
 
 def objectives_of(texts: Iterable[str], settings: RunSettings) -> list[ExchangeObjective]:
-    """Return an objective for each bound. UserError for a bound that a run with these settings cannot be judged by."""
+    """Return an objective for each bound: of one term, or of none for loss = 0.
+
+    UserError for a bound that a run with these settings cannot be judged by.
+    """
     objectives = []
     for text in texts:
         for part in text.split(","):
@@ -51,7 +55,7 @@ def _refuse_unmeasured(objective: ExchangeObjective, settings: RunSettings) -> N
 
 def run_report(folder: str, record: Record, headline: str, objectives: Sequence[ExchangeObjective]) -> GateReport:
     """Return the outcome of each objective."""
-    noise = noise_of(record).banner("runs")
+    noise = noise_banner(record, "runs")
     return GateReport(
         command="run",
         folder=folder,
@@ -68,27 +72,32 @@ def _check(objective: ExchangeObjective, record: Record, noise: str) -> GateChec
 
     A run that is whole, but measured too few orders, decides nothing.
     """
+    bound = _bound_of(objective)
+    on_noisy_machine = " on a noisy machine" if noise else ""
+    why_not_whole = why_run_is_not_whole(record)
+    if why_not_whole is not None:
+        return bound.assumed(FAILED, f"the run{on_noisy_machine} is {why_not_whole}")
     measured = orders_measured(record) or 0
-    if why_run_is_not_whole(record) is None and measured < objective.needed_orders:
-        return GateCheck(
-            condition=objective.words,
-            name=objective.words,
-            outcome=UNDECIDED,
-            words=f"{measured:,.0f} orders were measured, and {objective.needed_orders:,} are needed",
-        )
-    why = objective.broken_by(record)
-    if why is None:
-        figures = [f"{whole_number(term.value_us(record))} us" for term in objective.terms]
-        return GateCheck(
-            condition=objective.words,
-            name=objective.words,
-            outcome=HELD,
-            words=", ".join(figures) or "nothing was lost",
-        )
-    words = why.removeprefix(f"{objective.words}: ")
-    if noise:
-        words += ", on a noisy machine"
-    return GateCheck(condition=objective.words, name=objective.words, outcome=MISSED, words=words)
+    if measured < objective.needed_orders:
+        return bound.undecided(f"{measured:,.0f} orders were measured, and {objective.needed_orders:,} are needed")
+    if not objective.terms:
+        return bound.measured(PASSED, "0")
+    (term,) = objective.terms
+    value_us = term.value_us(record)
+    if value_us is None:
+        return bound.assumed(FAILED, "it was not measured")
+    value = f"{whole_number(value_us)} us"
+    if term.broken_by(record) is None:
+        return bound.measured(PASSED, value)
+    return bound.measured(FAILED, f"{value}{on_noisy_machine}")
+
+
+def _bound_of(objective: ExchangeObjective) -> JudgedBound:
+    """Return the bound of an objective of one term; one without a term is about the loss of orders."""
+    if not objective.terms:
+        return JudgedBound(condition=objective.words, figure="loss", bound="over 0")
+    (term,) = objective.terms
+    return JudgedBound(condition=objective.words, figure=term.name, bound=f"over {term.bound}")
 
 
 def _table(record: Record) -> GateTable | None:

@@ -16,7 +16,7 @@ from exchange.unique import unique
 from exchange.words import counted
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.record.disk import disk_in_words
-from exchange_simulation.launching.record.noise_summary import noise_of
+from exchange_simulation.launching.record.noise_summary import noise_banner, noise_of
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.measurements import MEASUREMENTS
 from exchange_simulation.messaging.measuring import COMPLETE
@@ -89,12 +89,12 @@ def line_of(record: Mapping[str, Any]) -> str:
     headline_sentence = _headline(all_fields)
     if record["status"] != COMPLETE:
         headline_sentence = f"{record['status']}: {'; '.join(reasons_in_words(record['reasons']))}; {headline_sentence}"
-    return outcome_line(headline_sentence, noise_of(record).banner(MEASUREMENTS))
+    return outcome_line(headline_sentence, noise_banner(all_fields, MEASUREMENTS))
 
 
 def _show_noise(record: Mapping[str, Any]) -> None:
     """Print the banner of a record whose measurements were mostly noisy."""
-    noise = noise_of(record).banner(MEASUREMENTS)
+    noise = noise_banner(record, MEASUREMENTS)
     if noise:
         terminal().print(Text(noise, "bold red"))
 
@@ -489,7 +489,7 @@ def page_html(record: Mapping[str, Any]) -> str:
         failures=_reasons_without(record["parts"], record) if "parts" in record else [],
         record=record,
         headline=_headline(record),
-        noise=noise_of(record).banner(MEASUREMENTS),
+        noise=noise_banner(record, MEASUREMENTS),
         answers=_other_answers(record, comparison),
         sureness=sureness(comparison) if comparison["verdicts"] else "",
         test=how_tested(comparison),

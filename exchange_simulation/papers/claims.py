@@ -20,9 +20,9 @@ from statistics import median
 from exchange.json_records import Record
 from exchange.words import counted
 from exchange_simulation.launching.record.noise import MOST_SHARE
-from exchange_simulation.launching.record.noise_summary import NoiseSummary
+from exchange_simulation.launching.record.noise_summary import TOO_NOISY, NoiseSummary
 from exchange_simulation.papers.readings import ByRepeat, FigureReading
-from exchange_simulation.repeats.judging import ALPHA, TOO_NOISY
+from exchange_simulation.repeats.judging import ALPHA
 from exchange_simulation.repeats.sign_flips import estimate_together, repeats_needed
 from exchange_simulation.reports.formats.numbers import number_text
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from exchange.json_records import Record
 from exchange.words import counted
+from exchange_simulation.launching.record.noise_summary import noise_banner
+from exchange_simulation.messaging.measurements import MEASUREMENTS
 from exchange_simulation.papers.beside_ours import BesideOurs
 from exchange_simulation.papers.extent import Extent, recorded_extent
 from exchange_simulation.papers.paper import Absent, Paper, PaperItem, PaperPart
@@ -16,7 +18,6 @@ from exchange_simulation.papers.sentences import (
     contradictions,
     headline,
     in_readers_order,
-    noise_banner,
     problems,
     seen,
 )
@@ -54,7 +55,7 @@ def page_html(folder: Path, record: Record) -> str:
         record=record,
         paper=paper,
         title=headline(record),
-        noise=noise_banner(record),
+        noise=noise_banner(record, MEASUREMENTS),
         contradictions=list(contradictions(record)),
         problems=list(problems(record)),
         repeats=counted(record["repeats"], "repeats") if record.get("repeats") else "",

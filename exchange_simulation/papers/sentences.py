@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from exchange.json_records import Record
 from exchange.words import counted
-from exchange_simulation.launching.record.noise_summary import noise_of
-from exchange_simulation.messaging.measurements import MEASUREMENTS
+from exchange_simulation.launching.record.noise_summary import TOO_NOISY
 from exchange_simulation.papers.claims import CANNOT_TELL, DOES_NOT_HOLD, HOLDS, OUTCOMES
-from exchange_simulation.repeats.judging import ALPHA, TOO_NOISY
+from exchange_simulation.repeats.judging import ALPHA
 from exchange_simulation.repeats.sign_flips import repeats_needed
 from exchange_simulation.reports.formats.numbers import number_text
 
@@ -102,8 +101,3 @@ def problems(record: Record) -> Iterator[str]:
         if part["status"] != "complete":
             reason = f": {part['reasons'][0]}" if part["reasons"] else ""
             yield f"{part['part']}, {part['status']}{reason}"
-
-
-def noise_banner(record: Record) -> str:
-    """The warning of a paper whose measurements were mostly noisy, as other pages have it; empty if they were not."""
-    return noise_of(record).banner(MEASUREMENTS)

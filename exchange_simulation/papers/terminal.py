@@ -7,8 +7,10 @@ from rich.text import Text
 from exchange.grouping import grouped
 from exchange.json_records import Record
 from exchange.words import counted
+from exchange_simulation.launching.record.noise_summary import noise_banner
+from exchange_simulation.messaging.measurements import MEASUREMENTS
 from exchange_simulation.papers.claims import DOES_NOT_HOLD, NOT_MEASURED
-from exchange_simulation.papers.sentences import headline, in_readers_order, noise_banner, problems, seen
+from exchange_simulation.papers.sentences import headline, in_readers_order, problems, seen
 from exchange_simulation.reports.tables import indented, terminal, warning
 
 
@@ -16,7 +18,7 @@ def show(record: Record) -> None:
     console = terminal()
     console.print(f"[bold]{record['title']}[/bold]", highlight=False)
     console.print(f"[bold]{headline(record)}[/bold]", highlight=False)
-    noise = noise_banner(record)
+    noise = noise_banner(record, MEASUREMENTS)
     if noise:
         console.print(Text(noise, "bold red"))
     for sentence in problems(record):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from exchange.estimates import CONFIDENCE, IntervalEstimate
-from exchange_simulation.launching.record.noise_summary import MOST_NOISY
+from exchange_simulation.launching.record.noise_summary import MOST_NOISY, TOO_NOISY
 from exchange_simulation.repeats.sentences import (
     Finding,
     FindingSentence,
@@ -33,7 +33,6 @@ MOST_SATURATED = 0.5
 DIFFER = "differ"
 CANNOT_TELL = "cannot tell"
 NOT_COMPARED = "not compared"
-TOO_NOISY = "too noisy"
 TEST = "sign flips of the log ratios paired by repeat, two-sided"
 CORRECTION = "max-T over all rows, step-down"
 

@@ -16,10 +16,10 @@ from exchange_simulation.launching.files import write_json
 from exchange_simulation.launching.record.reading import read_record
 
 FILE = "gate.json"
-HELD = "held"
-MISSED = "missed"
+PASSED = "passed"
+FAILED = "failed"
 UNDECIDED = "undecided"
-OUTCOMES = (MISSED, UNDECIDED, HELD)
+OUTCOMES = (FAILED, UNDECIDED, PASSED)
 """In the order in which a page shows them."""
 
 
@@ -29,17 +29,17 @@ class GateCheck:
 
     condition: str
     """The condition as the user typed it, as p99 <= 1ms."""
-    name: str
-    """The condition and the place, as p99 of amqp over 2x zeromq, at 1,000 orders/s."""
+    requirement: str
+    """What must be, and where: p99 of amqp not over 2 times zeromq's, at 1,000 orders/s. Equal in every measurement."""
     outcome: str
-    """HELD, MISSED or UNDECIDED."""
-    words: str
-    """The figures behind the outcome."""
+    """PASSED, FAILED or UNDECIDED."""
+    sentence: str
+    """The figure, and on which side of its bound it lies; gates/judged_bound.py makes it."""
 
     @property
-    def sentence(self) -> str:
-        """For example: missed: p99 <= 1ms: 1,204 us"""
-        return f"{self.outcome}: {self.name}: {self.words}"
+    def line(self) -> str:
+        """For example: failed: p99 is 1,204 us, over 1ms"""
+        return f"{self.outcome}: {self.sentence}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,8 +56,8 @@ class GateOutcomes:
         return not self.checks and not self.baseline_notes
 
     @property
-    def is_missed(self) -> bool:
-        return any(check.outcome == MISSED for check in self.checks)
+    def is_failed(self) -> bool:
+        return any(check.outcome == FAILED for check in self.checks)
 
     @property
     def checks_by_outcome(self) -> list[GateCheck]:
@@ -66,7 +66,7 @@ class GateOutcomes:
 
     @property
     def summary(self) -> str:
-        """The number of checks with each outcome. For example: 1 missed, 2 undecided, 5 held"""
+        """The number of checks with each outcome. For example: 1 failed, 2 undecided, 5 passed"""
         outcomes = [check.outcome for check in self.checks]
         return ", ".join(f"{outcomes.count(outcome)} {outcome}" for outcome in OUTCOMES if outcome in outcomes)
 
@@ -85,7 +85,12 @@ def read_outcomes(folder: Path) -> GateOutcomes:
         return GateOutcomes()
     record = read_record(file, GateRecord)
     checks = [
-        GateCheck(condition=check["condition"], name=check["name"], outcome=check["outcome"], words=check["words"])
+        GateCheck(
+            condition=check["condition"],
+            requirement=check["requirement"],
+            outcome=check["outcome"],
+            sentence=check["sentence"],
+        )
         for check in record["checks"]
     ]
     return GateOutcomes(checks=checks, baseline_notes=record["baseline_notes"])

@@ -15,7 +15,7 @@ from exchange_simulation.reports.tables import columns
 def show_gate(outcomes: GateOutcomes, *, to_stderr: bool = False) -> None:
     """Print a line for each check, for each condition of which no check is decided, and for each note on a baseline."""
     for check in outcomes.checks:
-        _print_sentence(check.sentence, to_stderr=to_stderr)
+        _print_sentence(check.line, to_stderr=to_stderr)
     for note in (*outcomes.notes_on_undecided, *outcomes.baseline_notes):
         _print_sentence(note, to_stderr=to_stderr)
 

@@ -22,7 +22,7 @@ from exchange_simulation.launching.interrupts import interruption_noted, pause
 from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.record.machine import host_facts, now, versions
 from exchange_simulation.launching.record.noise import noise_words
-from exchange_simulation.launching.record.noise_summary import noise_of
+from exchange_simulation.launching.record.noise_summary import noise_banner
 from exchange_simulation.repeats.noise_rule import RedoRule, noise_caveats, set_aside_words
 from exchange_simulation.reports.capacity.page import FILE, write_page
 from exchange_simulation.reports.capacity.table import headline, show, subject_of
@@ -214,7 +214,7 @@ def capacity(load: SearchedLoad, search_settings: SearchSettings, folder: Path, 
     """Search the capacity and show it. Returns the exit code: 0 if the search is complete, else 1."""
     measured = measured_capacity(load, search_settings, folder)
     record = measured.record
-    line = outcome_line(headline(record), noise_of(record).banner("probes"))
+    line = outcome_line(headline(record), noise_banner(record, "probes"))
     print_measured(record, as_json, partial(show, record), measured.page, line)
     return 0 if measured.is_complete else 1
 

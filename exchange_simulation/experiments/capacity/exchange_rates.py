@@ -86,7 +86,15 @@ class Term:
     clock: str
     figure: str
     most_us: float
-    words: str
+    name: str
+    """The figure as the user typed it. For example: lag p99"""
+    bound: str
+    """The bound as the user typed it. For example: 500us"""
+
+    @property
+    def words(self) -> str:
+        """For example: lag p99 <= 500us"""
+        return f"{self.name} <= {self.bound}"
 
     def value_us(self, record: Record) -> float | None:
         """Return the figure in a run's record, None if it was not measured."""
@@ -188,14 +196,12 @@ def _term(part: str, text: str) -> Term:
     clock, figure, number, unit = written.groups()
     if not float(number):
         raise UserError(f"--slo is {text!r}, of which {part!r} allows no time at all; it takes {OBJECTIVE_SYNTAX}")
-    words = f"{figure} <= {number}{unit}"
-    if clock:
-        words = f"{clock} {words}"
     return Term(
         clock=CLOCKS[clock or ""],
         figure=FIGURES_BY_LABEL[figure],
         most_us=float(number) * UNITS_US[unit],
-        words=words,
+        name=f"{clock} {figure}" if clock else figure,
+        bound=f"{number}{unit}",
     )
 
 

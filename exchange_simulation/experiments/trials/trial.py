@@ -42,7 +42,7 @@ from exchange_simulation.launching.files import dated_name, new_run_folder, writ
 from exchange_simulation.launching.interrupts import interruption_noted
 from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import has_listener, say
-from exchange_simulation.launching.record.noise_summary import noise_of
+from exchange_simulation.launching.record.noise_summary import noise_banner
 from exchange_simulation.launching.transport_checks import check_server
 from exchange_simulation.reports.comparison.answer import headline
 from exchange_simulation.reports.comparison.arm_rows import arm_rows
@@ -162,7 +162,7 @@ def _show(trial: Trial, as_json: bool) -> Trial:
     study = trial.plan.study
     record = trial.record
     rows = arm_rows(record) if study.rows_as_json else record
-    line = outcome_line(headline(record), noise_of(record).banner("runs"))
+    line = outcome_line(headline(record), noise_banner(record, "runs"))
     print_measured(rows, as_json, partial(SHOW[study.name], record), trial.page, line)
     if not trial.is_whole:
         resume_command = f"exchange {study.name} --resume {trial.folder.name}"

@@ -14,6 +14,8 @@ from exchange_simulation.launching.record.noise import MOST_SHARE, is_noisy_shar
 
 MOST_NOISY = 0.5
 """A result is too noisy if a larger share of its measurements was noisy."""
+TOO_NOISY = "too noisy"
+"""The outcome of a verdict, or of a paper's claim, whose measurements were too noisy."""
 NOISE_SUMMARY = "noise_summary"
 """The field of comparison.json and of paper.json with a summary. Other records hold the noise of each measurement."""
 
@@ -60,13 +62,13 @@ class NoiseSummary:
         """True if more than half of the measurements were noisy: then the result says little about its subject."""
         return self.noisy > MOST_NOISY * self.measurements
 
-    def banner(self, plural: str) -> str:
-        """Return the warning above a noisy result; empty if the result is not noisy. `plural` names its measurements.
+    def sentence(self, plural: str) -> str:
+        """Return how noisy the measurements were; empty if none was noisy. `plural` names them.
 
         For example: the machine: others took more than 5% of all processors beside 30 of 30 measurements, at most 92%,
         which shows in the figures
         """
-        if not self.is_noisy or self.largest_share is None:
+        if not self.noisy or self.largest_share is None:
             return ""
         largest = share_words(self.largest_share)
         if self.measurements == 1:
@@ -77,6 +79,36 @@ class NoiseSummary:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def noise_banner(record: Mapping[str, Any], plural: str) -> str:
+    """Return the warning above a noisy result, and what to do if it is too noisy to say; empty if it is not noisy.
+
+    `plural` names the measurements. One run, which has no verdict, is never too noisy to say. With --keep-noisy,
+    verdicts are given. A paper has no such option: it is measured by its own rules.
+
+    For example: the machine: others took more than 5% of all processors beside 12 of 12 runs, at most 93%, which shows
+    in the figures: measure again on a quiet machine, or with --keep-noisy if this machine is the one you ask about
+    """
+    noise = noise_of(record)
+    is_paper = "claims" in record
+    judged = record["claims"] if is_paper else record.get("verdicts", ())
+    is_any_too_noisy = any(entry["outcome"] == TOO_NOISY for entry in judged)
+    if not noise.is_noisy and not is_any_too_noisy:
+        return ""
+    clauses = [noise.sentence(plural)]
+    if is_paper:
+        clauses.append("measure again on a quiet machine")
+    elif is_any_too_noisy or _makes_noisy_ones_again(record):
+        clauses.append(
+            "measure again on a quiet machine, or with --keep-noisy if this machine is the one you ask about"
+        )
+    return ": ".join(clause for clause in clauses if clause)
+
+
+def _makes_noisy_ones_again(record: Mapping[str, Any]) -> bool:
+    """Return whether the record was measured without --keep-noisy, so that noise decides nothing."""
+    return any(part.get("redo_noisy") for part in record.get("parts", [record]))
 
 
 def noise_of(record: Mapping[str, Any]) -> NoiseSummary:

@@ -16,7 +16,7 @@ from exchange.json_records import Record
 from exchange.load_axis import LoadAxis
 from exchange.record_kinds import CapacityRecord
 from exchange_simulation.launching.record.noise import share_words
-from exchange_simulation.launching.record.noise_summary import noise_of
+from exchange_simulation.launching.record.noise_summary import noise_banner
 from exchange_simulation.launching.record.reading import read_record
 from exchange_simulation.reports.capacity.table import columns_of, headline, method, rounded_rate, show
 from exchange_simulation.reports.drawing.canvas import empty_axes, log_y
@@ -47,7 +47,7 @@ def page_html(record: Record) -> str:
     return TEMPLATES.get_template("capacity.html").render(
         record=record,
         title=headline(record),
-        noise=noise_of(record).banner("probes"),
+        noise=noise_banner(record, "probes"),
         method=method(record),
         drawings=drawings(capacity_figures(record)),
         axis=LoadAxis.of(record),

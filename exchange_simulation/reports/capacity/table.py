@@ -12,7 +12,7 @@ from exchange.load_axis import LoadAxis
 from exchange.words import counted
 from exchange_simulation.launching.metrics import Read, number_at
 from exchange_simulation.launching.record.noise import share_words
-from exchange_simulation.launching.record.noise_summary import noise_of
+from exchange_simulation.launching.record.noise_summary import noise_banner, noise_of
 from exchange_simulation.reports.formats.numbers import ABSENT, number_text, whole_number
 from exchange_simulation.reports.tables import FoldingTable, key_column, plain_table, terminal, warning, words_column
 
@@ -32,7 +32,7 @@ def show(record: Record) -> None:
     """Print capacity.json's content."""
     console = terminal()
     console.print(headline(record), style="bold", markup=False)
-    noise = noise_of(record).banner("probes")
+    noise = noise_banner(record, "probes")
     if noise:
         console.print(Text(noise, "bold red"))
     for flag in record["flags"]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from exchange.json_records import Record
 from exchange.percentiles import FIGURES
 from exchange_simulation.launching.metrics import COMPONENTS
-from exchange_simulation.launching.record.noise_summary import noise_of
+from exchange_simulation.launching.record.noise_summary import noise_banner
 from exchange_simulation.reports.comparison.answer import headline, other_answers
 from exchange_simulation.reports.comparison.figures import trial_figures
 from exchange_simulation.reports.comparison.paper_figures import paper_figures, published, transports
@@ -62,7 +62,7 @@ def page_html(record: Record, outcomes: GateOutcomes | None = None) -> str:
         circumstances=circumstances(record),
         sureness=sureness(record),
         headline=headline(record),
-        noise=noise_of(record).banner("runs"),
+        noise=noise_banner(record, "runs"),
         answers=other_answers(record),
         gate=outcomes or GateOutcomes(),
         plot=ratio_plot(record),

@@ -10,7 +10,7 @@ from rich.text import Text
 from exchange.json_records import Record
 from exchange.unique import unique
 from exchange_simulation.launching.metrics import COMPONENTS
-from exchange_simulation.launching.record.noise_summary import noise_of
+from exchange_simulation.launching.record.noise_summary import noise_banner
 from exchange_simulation.reports.comparison.answer import headline, other_answers
 from exchange_simulation.reports.comparison.paper_values import (
     FIGURES_8_IN_WORDS,
@@ -80,7 +80,7 @@ def _show_answer(console: Console, record: Record) -> None:
     """Print the answer in a sentence, then by how much arms differ and how sure that is."""
     console.print()
     console.print(Text(headline(record), "bold"))
-    noise = noise_of(record).banner("runs")
+    noise = noise_banner(record, "runs")
     if noise:
         console.print(Text(noise, "bold red"))
     for sentence in other_answers(record):

@@ -10,7 +10,7 @@ from exchange.words import counted, participants_clause
 from exchange_simulation.launching.record.backlog import backlog_words
 from exchange_simulation.launching.record.broker_pauses import pause_words
 from exchange_simulation.launching.record.noise import noise_words
-from exchange_simulation.launching.record.noise_summary import noise_of
+from exchange_simulation.launching.record.noise_summary import noise_banner
 from exchange_simulation.reports.formats.engines import engine_rows
 from exchange_simulation.reports.formats.fairness import fairness_rows
 from exchange_simulation.reports.formats.few_orders import has_enough_orders
@@ -46,7 +46,7 @@ def page_words(run: Record) -> dict[str, Any]:
         "clocks": clocks(run),
         "gateways": fairness_rows(run.get("gateways") or ()),
         "engines": engine_rows(run.get("engines") or ()),
-        "noise": noise_of(run).banner("runs"),
+        "noise": noise_banner(run, "runs"),
         "pause": pause_words(run.get("broker")),
         "answers_per_order": answers_per_order(run),
         "mean_cores": mean_cores(run),

@@ -12,7 +12,7 @@ from exchange.percentiles import LABELS
 from exchange.words import counted, participants_clause
 from exchange_simulation.launching.record.backlog import backlog_words
 from exchange_simulation.launching.record.broker_pauses import pause_words
-from exchange_simulation.launching.record.noise_summary import noise_of
+from exchange_simulation.launching.record.noise_summary import noise_banner
 from exchange_simulation.launching.transport_urls import guarantee_of
 from exchange_simulation.reports.formats.engines import engine_rows
 from exchange_simulation.reports.formats.fairness import fairness_rows
@@ -65,7 +65,7 @@ def _warnings(record: dict[str, Any]) -> Iterator[str]:
     pause = pause_words(record.get("broker"))
     if pause and not any(pause in reason for reason in record["reasons"]):
         yield pause
-    noise = noise_of(record).banner("runs")
+    noise = noise_banner(record, "runs")
     if noise:
         yield noise
 

@@ -21,18 +21,21 @@ REPORT = GateReport(
     checks=[
         GateCheck(
             condition="p50 of tcp over 3x zeromq",
-            name="p50 of tcp over 3x zeromq",
-            outcome="held",
-            words="2.0x (1.9..2.1)",
+            requirement="p50 of tcp not over 3 times zeromq's",
+            outcome="passed",
+            sentence="p50 of tcp is 2.0 times zeromq's (1.9..2.1), not over 3",
         ),
         GateCheck(
-            condition="p99 of tcp over 1x <b>", name="p99 of tcp over 1x <b>", outcome="missed", words="2.0x | 3.0x"
+            condition="p99 of tcp over 1x <b>",
+            requirement="p99 of tcp not over 1 times <b>'s",
+            outcome="failed",
+            sentence="p99 of tcp is 2.0 times <b>'s, over 1 | 3",
         ),
         GateCheck(
             condition="p99 of tcp over 2x zeromq",
-            name="p99 of tcp over 2x zeromq",
+            requirement="p99 of tcp not over 2 times zeromq's",
             outcome="undecided",
-            words="too noisy to say",
+            sentence="whether p99 of tcp is over 2 times zeromq's: too noisy to say",
         ),
     ],
     doubts=["the machine: others took 20% of all processors"],
@@ -46,14 +49,16 @@ def test_junit_has_a_case_for_each_condition(tmp_path: Path) -> None:
     assert suite.attrib["tests"] == "3"
     assert suite.attrib["failures"] == "1"
     assert suite.attrib["skipped"] == "1"
-    held, missed, undecided = suite.findall("testcase")
-    assert len(held) == 0
-    failure = missed.find("failure")
+    passed, failed, undecided = suite.findall("testcase")
+    assert passed.attrib["name"] == "p50 of tcp not over 3 times zeromq's"
+    assert [child.tag for child in passed] == ["system-out"]
+    assert passed.findtext("system-out") == "p50 of tcp is 2.0 times zeromq's (1.9..2.1), not over 3"
+    failure = failed.find("failure")
     assert failure is not None
-    assert failure.attrib["message"] == "2.0x | 3.0x"
+    assert failure.attrib["message"] == "p99 of tcp is 2.0 times <b>'s, over 1 | 3"
     skipped = undecided.find("skipped")
     assert skipped is not None
-    assert skipped.attrib["message"] == "too noisy to say"
+    assert skipped.attrib["message"] == "whether p99 of tcp is over 2 times zeromq's: too noisy to say"
     output = suite.findtext("system-out") or ""
     assert "others took 20%" in output
     assert "the exit code says nothing about 'p99 of tcp over 2x zeromq': none of its checks was decided" in output
@@ -70,8 +75,8 @@ def test_junit_names_a_time_only_if_it_is_known(tmp_path: Path) -> None:
 def test_markdown_has_the_answer_the_conditions_and_the_figures() -> None:
     lines = markdown_of(REPORT).splitlines()
     assert lines[0] == "### exchange compare: zeromq is 2.0 times faster than tcp"
-    assert "| p50 of tcp over 3x zeromq | held | 2.0x (1.9..2.1) |" in lines
-    assert "| p99 of tcp over 1x &lt;b> | **missed** | 2.0x \\| 3.0x |" in lines
+    assert "| passed | p50 of tcp is 2.0 times zeromq's (1.9..2.1), not over 3 |" in lines
+    assert "| **failed** | p99 of tcp is 2.0 times &lt;b>'s, over 1 \\| 3 |" in lines
     assert "- the machine: others took 20% of all processors" in lines
     assert "- the exit code says nothing about 'p99 of tcp over 2x zeromq': none of its checks was decided" in lines
     assert "| 1,000 | 120 |" in lines
@@ -87,8 +92,9 @@ def test_a_long_sentence_is_wrapped_between_words_in_a_terminal_alone(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal)
-    check = GateCheck(condition="p50", name="p50 of tcp over 2x zeromq", outcome="undecided", words=LONG)
+    sentence = f"whether p50 of tcp is over 2 times zeromq's: {LONG}"
+    check = GateCheck(condition="p50", requirement="p50", outcome="undecided", sentence=sentence)
     show_gate(replace(REPORT, checks=[check], doubts=[]), to_stderr=False)
     shown = capsys.readouterr().out.splitlines()[:lines]
     assert all(len(line) <= 60 for line in shown) == is_terminal
-    assert " ".join(shown) == check.sentence
+    assert " ".join(shown) == check.line

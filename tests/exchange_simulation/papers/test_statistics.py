@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exchange.json_records import Record
-from exchange_simulation.launching.record.noise_summary import NoiseSummary
+from exchange_simulation.launching.record.noise_summary import TOO_NOISY, NoiseSummary, noise_banner
 from exchange_simulation.papers.claims import (
     CANNOT_TELL,
     DOES_NOT_HOLD,
@@ -16,7 +16,7 @@ from exchange_simulation.papers.claims import (
     judge_claims,
 )
 from exchange_simulation.papers.readings import FigureReading
-from exchange_simulation.papers.sentences import headline, noise_banner, seen
+from exchange_simulation.papers.sentences import headline, seen
 from exchange_simulation.papers.statistics import (
     constant,
     figure_at,
@@ -32,7 +32,6 @@ from exchange_simulation.papers.statistics import (
     undisturbed,
     with_rise_of,
 )
-from exchange_simulation.repeats.judging import TOO_NOISY
 
 AT = (8, 32, 64)
 STRAIGHT_US = {8: 20.0, 32: 44.0, 64: 76.0}
@@ -308,4 +307,4 @@ def test_a_noisy_papers_headline_and_banner_say_so() -> None:
     record = {"claims": claims, "noise_summary": summary}
 
     assert headline(record) == "1 of 3 claims hold here, 0 do not, 0 cannot be told, 2 were too noisy to say"
-    assert "beside 6 of 10 measurements, at most 92%" in noise_banner(record)
+    assert "beside 6 of 10 measurements, at most 92%" in noise_banner(record, "measurements")
