@@ -98,7 +98,8 @@ def noise_banner(record: Mapping[str, Any], plural: str) -> str:
         return ""
     clauses = [noise.sentence(plural)]
     if is_paper:
-        clauses.append("measure again on a quiet machine")
+        if is_any_too_noisy:
+            clauses.append("measure again on a quiet machine")
     elif is_any_too_noisy or _makes_noisy_ones_again(record):
         clauses.append(
             "measure again on a quiet machine, or with --keep-noisy if this machine is the one you ask about"
