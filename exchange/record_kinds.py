@@ -88,7 +88,7 @@ class HostRecord(TypedDict):
 
 
 class OneWayRecord(TypedDict):
-    """Times one way of sampled orders, and the bound of the offset of the two clocks."""
+    """One-way times of sampled orders, and the bound of the offset of the two clocks."""
 
     count: int
     bound: float

@@ -287,14 +287,14 @@ def _summary(record: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _clocks_in_words(record: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a sentence on the bound of times one way if publishers and consumers have the clocks of two machines."""
+    """Yield a sentence on the bound of one-way times if publishers and consumers have the clocks of two machines."""
     bounds_us = []
     for row in record["rows"]:
         for repeat in row["repeats"]:
             bounds_us += [host["clock_bound_us"] for host in repeat.get("hosts", ()) if "clock_bound_us" in host]
     bound_us = max(bounds_us, default=0.0)
     if bound_us:
-        yield f"times one way are between the clocks of two machines, each time +- {whole_number(bound_us)} us"
+        yield f"one-way times are between the clocks of two machines, each time +- {whole_number(bound_us)} us"
 
 
 def _networks_in_words(networks: Sequence[Mapping[str, Any]]) -> Iterator[str]:

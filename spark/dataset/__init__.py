@@ -11,6 +11,6 @@ to its place by rename. What a killed job had not yet moved, the next one moves.
 An arrow means: imports. What is behind another is left out where it follows.
 
     ingesting ──▶ part_files ─┐
-    summarizing ──────────────┴─▶ replacing ──▶ runs ──▶ folder ◀── hadoop_folder ◀── opening
+    summarizing ──────────────┴─▶ replacing ──▶ runs ──▶ folder ◀── hadoop_folder ◀── folder_of_url
     views ───────────────────────────────────────┘
 """

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from spark.dataset.folder import DatasetFolder
 from spark.dataset.part_files import RUN, PartFiles
-from spark.dataset.replacing import changing
+from spark.dataset.replacing import replacing_files
 from spark.dataset.runs import RUNS, RUNS_SCHEMA, IngestedRun, Name, parts_of, read_runs
 from spark.errors import DatasetUnreadableError
 from spark.run_facts import ALONE, RunFacts
@@ -100,7 +100,7 @@ def ingest_runs(
     DatasetUnreadableError if two sources have one name, or if a run would be in the tables under two names.
     """
     _refuse_shared_names(sources)
-    with changing(folder):
+    with replacing_files(folder):
         earlier = read_runs(folder)
         _refuse_second_names(sources, earlier, folder.url)
         new = sources if again else _sources_to_add(sources, earlier, with_events=events is not None)

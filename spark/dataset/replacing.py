@@ -24,7 +24,7 @@ EMPTIED = ".emptied"
 
 
 @contextmanager
-def changing(folder: DatasetFolder) -> Iterator[None]:
+def replacing_files(folder: DatasetFolder) -> Iterator[None]:
     """Lock the tables against other jobs; files that the block writes below STAGED replace others at the block's end.
 
     TablesBusyError if another job changes them. DatasetUnreadableError if the tables have an older layout, or lie in an

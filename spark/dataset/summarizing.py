@@ -1,12 +1,17 @@
-"""Makes the summary's tables of the tables of all runs; they are small, however many orders there were.
+"""Makes the summary's tables from the tables of all runs; they are small, however many orders there were.
 
-The tables of arms hold the paper's figures and table over repeats, and arms that differ in one thing side by side:
+    summary       a row for each run                       arms          a row for each arm: medians over its runs
+    seconds       a row for each second of each run        comparison    pairs of arms that differ in one thing
 
-    figure 8 (a)      orders_per_s, answers_per_s              figure 9    broker_, gateway_, engine_cpu_percent
-    figure 8 (b, c)   handed_over_mean_us                      table 1     packets, packet_bytes, packet_gap_us
+Columns of `arms` have the exchange's figures of the paper "AMQP over InfiniBand":
 
-They are medians over the repeats of an arm. A run that its trial set aside, or that is neither complete nor saturated,
-is counted, and is in no median. Intervals and verdicts are those of the trial's own page.
+    figure 8 (a)      orders_per_s, answers_per_s
+    figure 8 (b, c)   handed_over_mean_us
+    figure 9          broker_cpu_percent, gateway_cpu_percent, engine_cpu_percent
+    table 1           packets, packet_bytes, packet_gap_us
+
+A run that its trial set aside, or that is neither complete nor saturated, is counted, and is in no median. The trial's
+own page has intervals and verdicts.
 """
 
 from __future__ import annotations
@@ -23,7 +28,7 @@ from pyspark.sql import functions as fn
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from spark.dataset.folder import DatasetFolder, TablesFolder
-from spark.dataset.replacing import changing, staged
+from spark.dataset.replacing import replacing_files, staged
 from spark.dataset.runs import RUNS, RUNS_SCHEMA, IngestedRun, Name, read_runs
 from spark.errors import DatasetUnreadableError
 from spark.gold import views as gold
@@ -37,15 +42,15 @@ KIND = "kind"
 
 
 def summarize_runs(spark: SparkSession, folder: DatasetFolder) -> list[IngestedRun]:
-    """Replace the summary's tables; return the runs that they are made of."""
-    with changing(folder):
+    """Replace the summary's tables. Returns the runs from which they are made."""
+    with replacing_files(folder):
         runs = read_runs(folder)
         if not runs:
             raise DatasetUnreadableError(
                 f"no runs have tables at {folder.url}: make them first, with exchange spark ingest"
             )
-        # Checkpoints keep the rows without their plans, which Spark would look through again for each of the tables.
-        tables = {kind: records_of(spark, folder, kind) for kind in COLUMNS_READ if folder.files(kind)}
+        # A checkpoint keeps the rows without their plan: Spark would work through the plan again for each table.
+        tables = {kind: read_kind(spark, folder, kind) for kind in COLUMNS_READ if folder.files(kind)}
         rows = summary_rows(spark, tables, [run.facts for run in runs]).localCheckpoint()
         rows_of_runs = pa.Table.from_pylist([run.row() for run in runs], RUNS_SCHEMA)
         spark.createDataFrame(rows_of_runs).createOrReplaceTempView(RUNS)
@@ -63,8 +68,8 @@ def summarize_runs(spark: SparkSession, folder: DatasetFolder) -> list[IngestedR
     return runs
 
 
-def records_of(spark: SparkSession, folder: TablesFolder, kind: str) -> DataFrame:
-    """Return the table of a kind, with KEYS in front."""
+def read_kind(spark: SparkSession, folder: TablesFolder, kind: str) -> DataFrame:
+    """Return the records of a kind, of all runs, with KEYS."""
     columns = pa.schema([pa.field("run", pa.string()), *table_schema(kind), pa.field("experiment", pa.string())])
     return spark.read.schema(from_arrow_schema(columns)).parquet(folder.pattern(kind))
 
@@ -101,9 +106,9 @@ def _summarizer(runs: Sequence[RunFacts]) -> Callable[[tuple[pa.Scalar, ...], Ba
         for batch in batches:
             table = pa.Table.from_batches([batch])
             for kind, columns in COLUMNS_READ.items():
-                of_kind = table.filter(pc.equal(table[KIND], kind))
-                if of_kind.num_rows:
-                    records.take(kind, of_kind.select(columns))
+                rows_of_kind = table.filter(pc.equal(table[KIND], kind))
+                if rows_of_kind.num_rows:
+                    records.take(kind, rows_of_kind.select(columns))
         yield from as_table(records.rows()).combine_chunks().to_batches()
 
     return summarize
@@ -123,9 +128,14 @@ def _write(tables: Mapping[str, DataFrame], folder: DatasetFolder) -> None:
     """Write all tables at once, since Spark plans each for longer than it works on it."""
     writers = {name: rows.coalesce(1).write.mode("overwrite") for name, rows in tables.items()}
     with ThreadPoolExecutor(len(tables)) as threads:
-        list(threads.map(lambda name: writers[name].parquet(folder.path(staged(name)), compression="gzip"), writers))
+        jobs = [
+            threads.submit(writer.parquet, folder.path(staged(name)), compression="gzip")
+            for name, writer in writers.items()
+        ]
+    for job in jobs:
+        job.result()  # raises what the writer has raised
     missing = [name for name in tables if not folder.files(staged(name))]
     if missing:
         raise DatasetUnreadableError(
-            f"Spark wrote {missing[0]} to another disk: {folder.url} must be the same folder for it and this machine"
+            f"Spark wrote {missing[0]} to another disk: {folder.url} must be the same folder for Spark and this machine"
         )

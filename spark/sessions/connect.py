@@ -1,4 +1,4 @@
-"""Sessions of Spark Connect: a server that runs already does the work, and this process starts no Java."""
+"""Sessions of Spark Connect: a running server does the work, and this process starts no Java."""
 
 from __future__ import annotations
 
@@ -21,14 +21,18 @@ from spark.sessions.jvm import quiet_loggers
 from spark.sessions.package import package_zip
 
 MODE = "SPARK_CONNECT_MODE_ENABLED"
+"""The environment variable by which pyspark.sql.functions decides for a server or a JVM."""
 SETTINGS = {"spark.sql.session.timeZone": "UTC"}
+"""Settings of every session."""
 MOST_RETRIES = 4
 """After each retry, the client waits four times as long: 4 s in all. The client's default, 15, takes ten minutes."""
 
 
 @contextmanager
 def connected_session(url: str, settings: Mapping[str, str]) -> Iterator[SparkSession]:
-    """Open a session on the server at `url`, with these settings of SQL's. Functions of ours need `ship_package`.
+    """Open a session on the server at `url`, with these settings of Spark SQL.
+
+    Call `ship_package` before the server is to run Python functions of ours.
 
     SparkUnavailableError if the client lacks a package, if no such server answers, or if it refuses a setting.
     """
@@ -77,7 +81,7 @@ def _session(url: str) -> SparkSession:
 
 
 def _check_that_server_answers(url: str) -> None:
-    """SparkUnavailableError if the address is none of Spark Connect's, or if no server listens there."""
+    """Raise SparkUnavailableError if the URL is no address of Spark Connect, or if no server listens there."""
     from pyspark.sql.connect.client.core import DefaultChannelBuilder
 
     try:
@@ -94,7 +98,7 @@ def _check_that_server_answers(url: str) -> None:
 
 
 def _apply_settings(session: SparkSession, url: str, settings: Mapping[str, str]) -> None:
-    """SparkUnavailableError if the server refuses a setting, or is no server of Spark Connect."""
+    """Apply the settings. SparkUnavailableError if the server refuses one, or is no server of Spark Connect."""
     try:
         for name, value in settings.items():
             session.conf.set(name, value)

@@ -15,8 +15,8 @@ from spark_runs import MadeUpRun
 from exchange_simulation.experiments.pipeline.run_sources import find_runs
 from exchange_simulation.launching.files import local_path
 from spark.dataset.folder import LocalFolder, as_url
+from spark.dataset.folder_of_url import dataset_folder
 from spark.dataset.ingesting import ingest_runs
-from spark.dataset.opening import dataset_folder
 from spark.dataset.runs import read_runs
 from spark.dataset.views import create_views
 from spark.errors import DatasetUnreadableError, SparkUnavailableError

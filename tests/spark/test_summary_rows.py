@@ -14,7 +14,7 @@ from spark_runs import MadeUpRun
 from spark_tables import Row, facts_of_run, table, tables
 
 from spark.dataset.folder import LocalFolder
-from spark.dataset.summarizing import records_of, summary_rows
+from spark.dataset.summarizing import read_kind, summary_rows
 from spark.errors import SparkJobError, typed_errors
 from spark.run_facts import RunFacts
 from spark.summary import COLUMNS_READ, as_table, rows_of_run
@@ -41,7 +41,7 @@ def write_files(folder: Path, part: int, *runs: RecordedRun) -> None:
 
 
 def read_rows(spark: SparkSession, folder: Path, runs: Sequence[RunFacts]) -> list[Row]:
-    tables = {kind: records_of(spark, LocalFolder(str(folder)), kind) for kind in COLUMNS_READ}
+    tables = {kind: read_kind(spark, LocalFolder(str(folder)), kind) for kind in COLUMNS_READ}
     return [row.asDict() for row in summary_rows(spark, tables, runs).collect()]
 
 

@@ -24,8 +24,8 @@ from exchange_simulation.launching.files import local_path
 from exchange_simulation.reports.formats.few_orders import figure_cell
 from exchange_simulation.reports.tables import FoldingTable, key_column, plain_table, terminal
 from spark.dataset.folder import DatasetFolder, LocalFolder, as_url, is_local
+from spark.dataset.folder_of_url import folder_to_change
 from spark.dataset.ingesting import EventTables, Ingested, ingest_runs
-from spark.dataset.opening import folder_to_change
 from spark.dataset.runs import IngestedRun
 from spark.dataset.summarizing import summarize_runs
 from spark.errors import DatasetUnreadableError, SparkError, SparkUnavailableError, typed_errors

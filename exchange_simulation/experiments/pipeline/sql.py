@@ -24,7 +24,7 @@ from exchange_simulation.launching.files import whole_file
 from exchange_simulation.reports.formats.numbers import ABSENT
 from exchange_simulation.reports.tables import TableColumn, plain_table, terminal
 from spark.dataset.folder import TablesFolder
-from spark.dataset.opening import folder_to_read
+from spark.dataset.folder_of_url import folder_to_read
 from spark.dataset.views import create_views, tables_in
 from spark.gold.views import create_gold_views, gold_views_over, tables_used
 from spark.sessions.master import is_connect

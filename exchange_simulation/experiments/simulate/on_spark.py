@@ -47,7 +47,7 @@ from exchange_simulation.launching.interrupts import (
     signals_handled_by,
 )
 from spark.dataset.folder import DatasetFolder
-from spark.dataset.opening import dataset_folder
+from spark.dataset.folder_of_url import dataset_folder
 from spark.dataset.replacing import refuse_object_stores
 from spark.dataset.runs import refuse_older
 from spark.errors import DatasetUnreadableError, SparkError, SparkUnavailableError

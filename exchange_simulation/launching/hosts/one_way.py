@@ -1,6 +1,6 @@
-"""Times one way of a run over several hosts: to the engine, and back to the gateway, from sampled orders.
+"""One-way times of a run over several hosts: to the engine, and back to the gateway, from sampled orders.
 
-A completion time needs the gateway's clock alone. A time one way needs two clocks, so it is known as well as the offset
+A completion time needs the gateway's clock alone. A one-way time needs two clocks, so it is known as well as the offset
 of the two clocks is known: its bound is in the record beside it.
 """
 

@@ -41,7 +41,7 @@ class RunOutcome:
     hosts: list[dict[str, Any]] | None = None
     """The hosts of the components; None for a run on one host."""
     one_way_us: dict[str, Any] | None = None
-    """Times one way of a run over several hosts; None if they are not known."""
+    """One-way times of a run over several hosts; None if they are not known."""
     capture: dict[str, int] | None = None
     """tcpdump's own counts of packets; None without a capture."""
     restarts: int = 0

@@ -265,7 +265,7 @@ class BenchmarkHosts:
     def after_measurement(self) -> list[Record]:
         """Return the facts of each host about a measurement: its roles, its clock, and the other work there.
 
-        `clock_bound_us` is the bound of times one way, for all hosts together. What a lost host would tell is left out.
+        `clock_bound_us` is the bound of one-way times, for all hosts together. What a lost host would tell is left out.
         """
         records = []
         kinds_by_host: dict[Host, list[str]] = {}

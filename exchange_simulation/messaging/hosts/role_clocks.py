@@ -41,7 +41,7 @@ class RoleClocks:
         )
 
     def bound_us(self, after: Mapping[str, ClockOffset]) -> float:
-        """Return the bound of times one way, given the clocks after the measurement; 0 for one clock."""
+        """Return the bound of one-way times, given the clocks after the measurement; 0 for one clock."""
         if self.is_one_clock:
             return 0.0
         bound_ns = 0

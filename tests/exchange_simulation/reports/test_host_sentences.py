@@ -23,13 +23,14 @@ def test_each_host_is_named_with_its_components_and_facts() -> None:
 def test_times_one_way_stand_beside_their_bound() -> None:
     [sentence] = host_sentences({"one_way_us": times(bound=85.2)})
     assert sentence == (
-        "one way, 80 sampled orders: to the engine and through it p50 1,080 us, back p50 1,060 us, each +- 85 us"
+        "one-way times of 80 sampled orders: to the engine and through it p50 1,080 us, back p50 1,060 us, each "
+        "+- 85 us"
     )
 
 
 def test_times_one_way_are_left_out_where_the_bound_is_as_large() -> None:
     [sentence] = host_sentences({"one_way_us": times(bound=1060.0)})
-    assert sentence == "one way: not known, since the clocks' offset is known to +- 1,060 us only"
+    assert sentence == "one-way times: not known, since the clocks' offset is only known to +- 1,060 us"
 
 
 def test_a_run_on_one_host_has_no_such_sentence() -> None:

@@ -22,7 +22,7 @@ from matching_engine import order_book
 from matching_engine.engine import MatchingEngine
 from matching_engine.tape import match_tape
 from spark.dataset.folder import DatasetFolder
-from spark.dataset.opening import dataset_folder
+from spark.dataset.folder_of_url import dataset_folder
 
 SparkCommand = Callable[..., Result]
 """Runs `exchange spark` with these arguments."""

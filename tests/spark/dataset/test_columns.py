@@ -18,7 +18,7 @@ from exchange_simulation.experiments.pipeline.events import EVENT_TABLES
 from exchange_simulation.experiments.pipeline.run_sources import find_runs
 from spark.dataset.folder import DatasetFolder, LocalFolder
 from spark.dataset.ingesting import ingest_runs
-from spark.dataset.replacing import changing, staged
+from spark.dataset.replacing import replacing_files, staged
 from spark.dataset.summarizing import summarize_runs
 from spark.dataset.views import create_views
 from spark.errors import DatasetUnreadableError
@@ -189,8 +189,8 @@ def test_a_rebuilt_part_has_the_rows_of_other_runs_in_bounded_row_groups(
 def test_a_staged_file_without_rows_removes_the_one_that_it_replaces(tmp_path: Path) -> None:
     tables = LocalFolder(f"file://{tmp_path}/tables")
     name = "quarantine/experiment=e/part-0.parquet"
-    with changing(tables), tables.writable(name) as path:
+    with replacing_files(tables), tables.writable(name) as path:
         pq.write_table(pa.table({"run": ["a"]}), path)
-    with changing(tables):
+    with replacing_files(tables):
         tables.touch(staged(f"{name}.emptied"))
     assert tables.files("quarantine") == []

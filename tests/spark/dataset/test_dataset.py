@@ -18,7 +18,7 @@ from exchange_simulation.experiments.pipeline.run_sources import find_runs
 from spark.dataset.folder import DatasetFolder, LocalFolder
 from spark.dataset.hadoop_folder import HadoopFolder
 from spark.dataset.ingesting import ingest_runs
-from spark.dataset.replacing import changing, staged
+from spark.dataset.replacing import replacing_files, staged
 from spark.dataset.runs import RUNS_A_FILE, SPOOL_BYTES_A_FILE, IngestedRun, parts_of, read_runs
 from spark.dataset.summarizing import summarize_runs
 from spark.errors import DatasetUnreadableError, TablesBusyError
@@ -139,7 +139,7 @@ def test_a_killed_ingest_changes_nothing_or_is_completed_by_the_next_job(
     has_new_rows = len(after_kill) > len(before)
     assert has_new_rows == (finished_renames > 1)
 
-    with changing(tables):  # the next job
+    with replacing_files(tables):  # the next job
         completed = count_rows(tables)
     is_completed = len(completed) > len(before)
     assert is_completed == (finished_renames > 0)
@@ -173,17 +173,21 @@ def test_a_job_that_fails_after_writing_rows_changes_nothing(tables: DatasetFold
         stage_orders(rows=1)
         raise OSError("the disk is full")
 
-    with changing(tables):
+    with replacing_files(tables):
         stage_orders(rows=2)
-    with pytest.raises(OSError, match="the disk is full"), changing(tables):
+    with pytest.raises(OSError, match="the disk is full"), replacing_files(tables):
         stage_orders_and_fail()
     assert len(rows_of(tables, "orders")) == 2
-    with changing(tables):
+    with replacing_files(tables):
         assert len(rows_of(tables, "orders")) == 2, "the next job does not take the rows of the failed one"
 
 
 def test_two_jobs_do_not_change_the_tables_at_once(tables: DatasetFolder) -> None:
-    with changing(tables), pytest.raises(TablesBusyError, match="another job is changing the tables"), changing(tables):
+    with (
+        replacing_files(tables),
+        pytest.raises(TablesBusyError, match="another job is changing the tables"),
+        replacing_files(tables),
+    ):
         raise AssertionError("both are in")
 
 

@@ -25,7 +25,7 @@ from growing import (
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun, completion_payload, record
 
-from spark.dataset.opening import dataset_folder
+from spark.dataset.folder_of_url import dataset_folder
 from spark.dataset.views import create_views
 from spark.live.folder import LiveFolder
 from spark.live.query import FollowedRun

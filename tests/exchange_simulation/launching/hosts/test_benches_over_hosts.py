@@ -131,7 +131,7 @@ def test_times_one_way_between_two_clocks_have_a_bound(tmp_path: Path) -> None:
     assert 0 < figures["due_p50_us"]["median"] < 1e6, "no part of the difference of the clocks"
     bounds_us = {host["clock_bound_us"] for host in repeats(record)[0]["hosts"]}
     assert 0 < min(bounds_us) < 1e5
-    assert "times one way are between the clocks of two machines, each time +- " in " ".join(finished.out.split())
+    assert "one-way times are between the clocks of two machines, each time +- " in " ".join(finished.out.split())
 
 
 def test_a_host_that_is_lost_ends_the_benchmark_with_a_record(sshd: SshServer, tmp_path: Path) -> None:

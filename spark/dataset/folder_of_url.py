@@ -1,4 +1,4 @@
-"""Which folder a path or URL is, for a session that is given: a local one, Hadoop's, or one of a server."""
+"""Returns the folder of a path or URL, as a session of Spark reaches it: a local one, Hadoop's, or a server's."""
 
 from __future__ import annotations
 
