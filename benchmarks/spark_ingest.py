@@ -1,12 +1,11 @@
-"""What the tables of runs cost: 1 default run, 100 and 1,000 runs, and the events of 5,000,000 orders.
+"""Measures what tables cost: of a default run, of 100 and 1,000 runs, and of the events of 5,000,000 orders.
 
-    exchange run           ─▶ the tables that Arrow makes of its spool         the time of the function, a process each
-    copies of a small run  ─▶ exchange spark ingest                            the time of the command
-    exchange run --record  ─▶ exchange spark ingest --events                   CPU time and memory of the command
+    exchange run           ─▶ the tables that Arrow makes of its spool      the time of the function in a new process
+    copies of a small run  ─▶ exchange spark ingest                         the time of the command
+    exchange run --record  ─▶ exchange spark ingest --events                CPU time and memory of the command
 
-The copies are of a run of 8,000 orders, each in its own folder of one trial. Ingest of the events took 85 s of CPU
-until November 2026, on the machine of the README. `python -m benchmarks.spark_ingest RUN` makes the tables of a run,
-and prints the seconds.
+The copies are of a run of 8,000 orders, each in its own folder of one trial. `python -m benchmarks.spark_ingest RUN`
+makes the tables of a run, and prints the seconds.
 """
 
 from __future__ import annotations
@@ -25,32 +24,33 @@ from benchmarks.command_cost import CommandCost, cost_of
 from benchmarks.comparison import EXCHANGE, BenchmarkRow, Limit
 
 WITHOUT_TABLES = ("--no-spark", "--no-page")
-RUN = ("--rate", "8000", "--orders", "8000", *WITHOUT_TABLES, "--name", "first")
+COPIED_RUN = ("--rate", "8000", "--orders", "8000", *WITHOUT_TABLES, "--name", "first")
 EVENT_ORDERS = 5_000_000
-RECORDED = ("--record", "--rate", "50000", *WITHOUT_TABLES, "--name", "recorded")
+RECORDED_RUN = ("--record", "--rate", "50000", *WITHOUT_TABLES, "--name", "recorded")
 TARGETS_S = {100: (12.0, 8.0), 1000: (25.0, 20.0)}
 """Required and hoped-for seconds, by the number of runs."""
 EARLIER_CPU_S = 85.0
-FEW = 3
+"""CPU time of an ingest of events on the machine of the README, until November 2026. The targets are shares of it."""
+MOST_REPEATS = 3
 """The largest number of repeats, since each takes long."""
 
 
 def rows(repeats: int) -> Iterator[BenchmarkRow]:
-    """Measure each of them."""
-    rounds = range(min(repeats, FEW))
+    """Yield the measured costs, each beside its targets."""
+    rounds = range(min(repeats, MOST_REPEATS))
     with tempfile.TemporaryDirectory(prefix="exchange-runs-") as name:
         folder = Path(name)
         cost_of(*EXCHANGE, "run", *WITHOUT_TABLES, "--results", name, "--name", "default")
         tables_s = [_tables_s(folder / "default") for _ in rounds]
         yield Limit(title="tables of a default run", unit="s", ours=tables_s, required=0.5, hoped_for=0.3)
-        cost_of(*EXCHANGE, "run", *RUN, "--results", name)
+        cost_of(*EXCHANGE, "run", *COPIED_RUN, "--results", name)
         for runs, (required_s, hoped_for_s) in TARGETS_S.items():
             results = _copy_run(folder / "first", folder / str(runs), runs)
-            took_s = [_ingest_s(results) for _ in rounds]
+            ingest_s = [_ingest_s(results) for _ in rounds]
             yield Limit(
                 title=f"spark ingest of {runs:,} runs",
                 unit="s",
-                ours=took_s,
+                ours=ingest_s,
                 required=required_s,
                 hoped_for=hoped_for_s,
             )
@@ -80,8 +80,8 @@ def _ingest_s(results: Path) -> float:
 
 
 def recorded(results: Path, orders: int) -> Path:
-    """Make a run with its streams, which may be saturated; returns the folder of results."""
-    command = [*EXCHANGE, "run", *RECORDED, "--orders", str(orders), "--results", str(results)]
+    """Make a run that records its streams of messages. Returns the folder of results. The run may be saturated."""
+    command = [*EXCHANGE, "run", *RECORDED_RUN, "--orders", str(orders), "--results", str(results)]
     subprocess.run(command, capture_output=True, check=False)
     return results
 

@@ -34,8 +34,12 @@ from matching_engine.tape import match_tape, offsets_of
 from transports.frames import Bytes
 
 Records = npt.NDArray[np.void]
-"""A structured array. Fields of an order: type, id, side (1 ask, 2 bid), price in ticks, volume in lots."""
+"""A structured array of messages of one kind, with the fields of its class in `exchange.messages`.
+
+Fields of an order: type, id, side (1 ask, 2 bid), price in ticks, volume in lots.
+"""
 ORDER = LAYOUTS[Order].dtype
+"""The type of an array of orders."""
 
 
 def orders(
@@ -46,7 +50,11 @@ def orders(
     first_id: int = 1,
     max_price: int = 999,
 ) -> Records:
-    """Return the orders that a gateway with this seed offers, from `first_id` on. ValueError names a bad argument."""
+    """Return the orders that a gateway with this seed offers, from `first_id` on.
+
+    `prices` are the lowest and the highest price, and `max_price` is the highest price of the book, in ticks.
+    `price_model` is a value of --price-model. ValueError names a bad argument.
+    """
     settings = RunSettings(seed=seed, prices=prices, price_model=price_model, max_price=max_price)
     whole("first_id", first_id, 1, MAX_ORDERS)
     whole("count", count, 0, MAX_ORDERS + 1 - first_id)
@@ -56,7 +64,7 @@ def orders(
 
 @dataclass(frozen=True, repr=False)
 class Answers:
-    """Answers of the engine by kind, each kind in the engine's order. `id` is that of the order."""
+    """The engine's answers by kind, each kind in the order in which the engine gave them. `id` is the order's id."""
 
     trades: Records
     confirmations: Records
@@ -74,9 +82,11 @@ class Answers:
 class OrderBook:
     """The book of one instrument, and the engine that matches orders in it.
 
-    `policy` is "price-time", or "exact-price" to trade at an order's own price only. `capacity` bounds how many orders
-    may rest; None lets the book grow. With `with_ids`, an order
-    is refused if an order with its id rests in the book. ValueError names a bad argument.
+    `max_price`   the highest price, in ticks
+    `policy`      "price-time"; or "exact-price": orders trade at their own price only
+    `capacity`    how many orders may rest; None lets the book grow
+    `with_ids`    the book refuses an order if an order with its id rests in it
+    ValueError names a bad argument.
     """
 
     def __init__(
@@ -86,10 +96,10 @@ class OrderBook:
         self._engine = MatchingEngine(self._book)
 
     def match(self, stream: Records | Bytes | bytes | bytearray | memoryview) -> Answers:
-        """Match the orders one after the other; returns the answers to them.
+        """Match the orders one after the other. Returns the answers to them.
 
-        `stream`: orders as `orders` returns them; or the content of a tape, as bytes or as an array of uint8. A tape
-        may hold order types, cancels and replaces. MalformedMessage if it is neither.
+        `stream`: orders as `orders` returns them; or the content of a tape, as bytes or as an array of uint8, with any
+        order types, cancels and replaces. MalformedMessage if it is neither.
         """
         tape = _tape_of(stream)
         if len(tape) == 0:
@@ -104,19 +114,19 @@ class OrderBook:
 
     @property
     def counts(self) -> EngineCounts:
-        """Messages since the book was opened."""
+        """The number of messages of each kind since the book was made."""
         return self._engine.counts
 
     @property
     def best_bid(self) -> int | None:
         """The highest bid in ticks, None if there is none."""
-        return self._book.best_bid or None
+        return self._book.best_bid or None  # the book has 0 for no bid
 
     @property
     def best_ask(self) -> int | None:
         """The lowest ask in ticks, None if there is none."""
         best = self._book.best_ask
-        return best if best <= self._book.max_price else None
+        return best if best <= self._book.max_price else None  # the book has a higher price for no ask
 
     @property
     def bids(self) -> list[RestingOrder]:
