@@ -36,6 +36,7 @@ from exchange_simulation.experiments.trials.trial import new_trial
 from exchange_simulation.launching.errors import advice_on_missing
 from exchange_simulation.launching.files import dated_name, new_run_folder, run_name
 from exchange_simulation.launching.hosts.checks import check_hosts
+from exchange_simulation.launching.idle_settings import refuse_idle_settings
 from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
 from exchange_simulation.launching.notices import notices_to, say
 from exchange_simulation.launching.option_table import TABLE
@@ -177,9 +178,20 @@ def run(
     on_progress: OnProgress | None = None,
     **options: Unpack[RunOptions],
 ) -> Run:
-    """Run the exchange once. NotWhole if the run is invalid or partial."""
+    """Run the exchange once, and return its figures.
+
+    For example: `run(transport="zeromq", rate="8k", orders=80_000).p50_us`. `exchange run --help` explains the options.
+
+    The run gets a folder in `results`, called `name`, or by its time, transport and rate. `page=False` leaves out its
+    page. `on_progress` is called with a sentence about once a second.
+
+    BadOption if an option is wrong; CannotMeasure if the machine lacks something, such as a broker or a free port;
+    NotWhole if the run is invalid or partial: the exception's `outcome` has what was measured.
+    """
     with _called_from_python(on_progress):
-        settings = run_settings(**_fields(options))
+        fields = _fields(options)
+        settings = run_settings(**fields)
+        refuse_idle_settings(_set_in(fields), [settings])
         check_warm_up(settings)
         check_transport(settings)
         check_hosts(settings)
@@ -206,11 +218,14 @@ def compare(
     on_progress: OnProgress | None = None,
     **options: Unpack[OptionsOfArms],
 ) -> Comparison:
-    """Run transports at the same rates, interleaved and repeated, and judge which is faster.
+    """Run transports at the same rates, repeated in turns, and judge which is faster.
 
-    `gateways`, `engines` and `subscribers` take one number or several. Transports are compared at each number.
+    For example: `compare(["zeromq", "amqp"], rates=["1k", "8k"]).verdicts`.
 
-    NotWhole if a planned run is missing.
+    A run offers orders for `seconds`, and each transport at each rate is run `repeats` times. `gateways`, `engines` and
+    `subscribers` take one number or several: transports are compared at each number. With `redo_noisy`, a run that
+    other work on the machine disturbed is made again. `results`, `name`, `on_progress` and the exceptions are as in
+    `run`; NotWhole if a planned run is missing.
     """
     with _called_from_python(on_progress):
         between("seconds", seconds, 0.01, 10**6)
@@ -224,6 +239,7 @@ def compare(
             _numbers(Count(0, MAX_SUBSCRIBERS), subscribers),
             _numbers(Count(1, MAX_ENGINES), engines),
         )
+        refuse_idle_settings(_set_in(fields), [arm.settings for arm in arms])
         plan = TrialPlan(arms=arms, repeats=repeats, seed=int(options.get("seed", RunSettings.seed)))
         trial = new_trial(plan.with_redo(redo_noisy), str(results), name, _say_all)
     return _checked(Comparison(trial.folder, trial.record), is_whole=trial.exit_code == 0)
@@ -244,9 +260,15 @@ def capacity(
     on_progress: OnProgress | None = None,
     **options: Unpack[RunOptions],
 ) -> Capacity:
-    """Find the highest rate that holds an objective. `start` is the rate to begin with, `--from` of the command.
+    """Find the highest rate at which an objective holds, in orders a second.
 
-    NotWhole if the search was stopped early.
+    For example: `capacity("p99 <= 1ms", transport="zeromq").orders_per_s`. `slo` is the objective: bounds on
+    completion time, separated by commas.
+
+    Each try is a run of `seconds`, and of up to `longest` seconds at low rates; the first is at the rate `start`
+    (`--from` of the command), and `pause` seconds lie between two. The search ends once its interval is `precision` of
+    the capacity to either side, or after `probes` runs. `results`, `name`, `on_progress` and the exceptions are as in
+    `run`; NotWhole if the search was stopped early.
     """
     with _called_from_python(on_progress):
         objective = objective_of(slo)
@@ -270,8 +292,10 @@ def capacity(
             longest_s=longest,
             redo_noisy=redo_noisy,
         )
+        settings = run_settings(**fields)
+        refuse_idle_settings(_set_in(fields), [settings])
         folder = Path(results) / (name or dated_name("capacity"))
-        measured = measured_capacity(ExchangeRates(run_settings(**fields), objective, search), search, folder)
+        measured = measured_capacity(ExchangeRates(settings, objective, search), search, folder)
     return _checked(Capacity(folder, measured.record), is_whole=measured.is_complete)
 
 
@@ -286,10 +310,13 @@ def sweep(
     on_progress: OnProgress | None = None,
     **options: Unpack[RunOptions],
 ) -> Comparison:
-    """Run every combination of values.
+    """Run every combination of the values in `vary`, repeated in turns, and judge which differ.
 
-    For example: `sweep({"transport": ["zeromq", "tcp"], "packing": [1, 10]}, rate="4k")`.
-    NotWhole if a planned run is missing.
+    For example: `sweep({"transport": ["zeromq", "tcp"], "packing": [1, 10]}, rate="4k")`. The keys of `vary` are
+    options of `run`; all runs share the other options.
+
+    Each combination is run `repeats` times, with `pause` seconds between two runs. `redo_noisy` is as in `compare`,
+    `results`, `name`, `on_progress` and the exceptions are as in `run`; NotWhole if a planned run is missing.
     """
     with _called_from_python(on_progress):
         varied = {}
@@ -302,6 +329,7 @@ def sweep(
             key = key_of(option.replace("_", "-"), "run")
             run_values[key.name] = fields[_field_of(option)]
         arms = sweep_arms(Description(repeats=repeats, pause_s=pause, vary=varied, run=run_values))
+        refuse_idle_settings(_set_in(fields), [arm.settings for arm in arms])
         seed = int(options.get("seed", RunSettings.seed))
         plan = TrialPlan(arms=arms, repeats=repeats, seed=seed, study=SWEEP, pause_s=pause).with_redo(redo_noisy)
         trial = new_trial(plan, str(results), name, _say_all)
@@ -316,9 +344,13 @@ def bench(
     on_progress: OnProgress | None = None,
     **options: Any,
 ) -> Benchmark:
-    """Measure a messaging benchmark of the papers, with the options of `exchange bench BENCHMARK`.
+    """Measure one of the papers' messaging benchmarks.
 
-    For example: `bench("throughput", sizes="8,64")`. NotWhole if an answer was wrong, or the benchmark ended early.
+    For example: `bench("throughput", sizes=[8, 64]).rows()`. `exchange bench --help` lists the benchmarks, and
+    `exchange bench throughput --help` explains the options of one. An option that a benchmark lacks is a BadOption.
+
+    `results`, `name`, `on_progress` and the exceptions are as in `run`; NotWhole if an answer was wrong, or the
+    benchmark ended early.
     """
     with _called_from_python(on_progress):
         if benchmark not in names():
@@ -343,15 +375,20 @@ def nagle(
     on_progress: OnProgress | None = None,
     **options: Unpack[RunOptions],
 ) -> Comparison:
-    """Set Nagle's algorithm off and on, over each transport at each rate: completion time, packets, verdicts.
+    """Run each transport at each rate with Nagle's algorithm off and on, and judge what it costs.
 
-    NotWhole if a planned run is missing.
+    For example: `nagle(["tcp"], rates=["1k"]).verdicts`. `roles` says where the algorithm is on: roles joined by +, as
+    "gateway+engine", or "all"; "usual" is the broker alone, or every role if there is no broker.
+
+    `repeats`, `seconds` and `redo_noisy` are as in `compare`, `results`, `name`, `on_progress` and the exceptions are
+    as in `run`; NotWhole if a planned run is missing.
     """
     with _called_from_python(on_progress):
         between("seconds", seconds, 0.01, 10**6)
         fields = _fields(options, besides={"transport", "rate", "nagle"})
         levels = _listed(click.STRING, roles)
         arms = nagle_arms(_listed(Scheme(), transports), _listed(Rate(), rates), levels, seconds, fields)
+        refuse_idle_settings(_set_in(fields), [arm.settings for arm in arms])
         seed = int(options.get("seed", RunSettings.seed))
         plan = TrialPlan(arms=arms, repeats=repeats, seed=seed, study=NAGLE).with_redo(redo_noisy)
         trial = new_trial(plan, str(results), name, _say_all)
@@ -367,9 +404,13 @@ def faults(
     name: str | None = None,
     on_progress: OnProgress | None = None,
 ) -> FaultMatrix:
-    """Break one thing in each of many runs, and count the orders that are lost. Without `faults`, all are tried.
+    """Break one thing in each of many runs, and count the orders that are lost.
 
-    NotWhole if an order is missing from a record, a run hung, or no fault could be tried.
+    For example: `faults(["tcp"], ["engine-kill"]).rows()`. `exchange faults --list` names the faults; None tries all.
+    `deliveries` are the guarantees that are tried over a transport with a broker.
+
+    `results`, `name`, `on_progress` and the exceptions are as in `run`; NotWhole if an order is missing from a record,
+    a run hung, or no fault could be tried.
     """
     with _called_from_python(on_progress):
         from exchange_simulation.experiments.faults.injection import FAULTS
@@ -396,11 +437,14 @@ def simulate(
     on_progress: OnProgress | None = None,
     **options: Any,
 ) -> SimulatedMarket:
-    """Match the seeded orders of many instruments, without a broker.
+    """Match seeded orders of many instruments by the engine alone: no messages are sent.
 
-    `master` is the address of a Spark master, as local[2]; with "none" this process matches alone.
-    `events` are tables to write: orders, trades, confirmations, quotes. Options are seed, prices, price_model,
-    max_price and policy.
+    For example: `simulate(instruments=100, orders="1e6").orders_per_s`.
+
+    `master` is the address of a Spark master, as local[2], which matches in `partitions` parts; with "none" this
+    process matches alone. `events` are tables to write: orders, trades, confirmations, quotes. Options are seed,
+    prices, price_model, max_price and policy. `results`, `name`, `on_progress`, BadOption and CannotMeasure are as in
+    `run`.
     """
     with _called_from_python(on_progress):
         from exchange_simulation.experiments.simulate.simulate import match_simulation
@@ -425,9 +469,12 @@ def suite(
     on_progress: OnProgress | None = None,
     **options: Any,
 ) -> Benchmark:
-    """Measure all messaging benchmarks, with the options of `exchange bench suite`, as `quick=True`.
+    """Measure all messaging benchmarks, one after the other.
 
-    NotWhole if an answer was wrong, or a benchmark ended early.
+    For example: `suite(quick=True).rows()`. `exchange bench suite --help` explains the options.
+
+    `results`, `name`, `on_progress` and the exceptions are as in `run`; NotWhole if an answer was wrong, or a benchmark
+    ended early.
     """
     with _called_from_python(on_progress):
         settings = suite_settings_from_words(_words_of(options, benchmark=None))
@@ -449,9 +496,13 @@ def paper(
 ) -> PaperOutcome:
     """Measure everything that one paper measures, by its own rules, and test its claims.
 
-    For example: `paper("amqp", quick=True)`. `repeats` says how often each cell is measured, in place of the paper's
-    own six; a claim needs six. `networks` take the place of the paper's own; `transports` are measured beside its own.
-    NotWhole if a part is missing, or its answers were wrong.
+    For example: `paper("amqp", quick=True).rows()`. `exchange paper list` lists the papers.
+
+    `repeats` says how often each cell is measured, in place of the paper's own six; a claim needs six. `networks` take
+    the place of the paper's own; `transports` are measured beside its own.
+
+    `results`, `name`, `on_progress` and the exceptions are as in `run`; NotWhole if a part is missing, or its answers
+    were wrong.
     """
     with _called_from_python(on_progress):
         from exchange_simulation.launching.network.profile import parse
@@ -478,6 +529,8 @@ def spark_tables(
     settings: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[SparkSession]:
     """Make tables of the runs below `results`, as `exchange spark ingest` and `summary` do, and yield a Spark session.
+
+    For example: `with spark_tables("results") as spark: spark.sql("select * from arms").show()`.
 
     Each table is a view of the session, by its name. `events` adds orders, trades, confirmations and quotes of the runs
     that were made with `record=True`. `settings` are Spark's. The session is that of `exchange spark server` if a
@@ -595,6 +648,11 @@ def _fields(options: Mapping[str, Any], besides: Set[str] = frozenset()) -> dict
     if refused:
         raise BadOption(f"{refused[0]} is no option here: it varies, or is said in another way")
     return {_field_of(option): _value(option, value) for option, value in options.items()}
+
+
+def _set_in(fields: Mapping[str, Any]) -> set[str]:
+    """Return the fields with a value; None and False ask for nothing."""
+    return {field for field, value in fields.items() if value is not None and value is not False}
 
 
 def _value(option: str, value: Any) -> Any:

@@ -17,6 +17,7 @@ from exchange_simulation.cli.participant_options import numbers_option
 from exchange_simulation.cli.trial_options import redo_option, typed_options
 from exchange_simulation.experiments.sweep.keys import shared_options
 from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.idle_settings import refuse_idle_settings
 from exchange_simulation.launching.option_types import Number, Scheme, Seconds
 from exchange_simulation.launching.options import json_option, results_option
 from exchange_simulation.launching.setting_warnings import warn_of_spinning
@@ -173,6 +174,7 @@ def command(
             )
             all_settings.append(settings)
             loads[_ending(participants, numbers)] = ExchangeRates(settings, objective, search)
+        refuse_idle_settings(typed_options(context), all_settings)
         warn_of_spinning(*all_settings)
     if dry_run:
         for load in loads.values():

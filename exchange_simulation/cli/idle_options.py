@@ -1,7 +1,8 @@
 """Options that would change nothing where they stand. Each is refused with a sentence, so that nobody waits for it.
 
 A mode is an option that makes another command of its command: beside `faults --list` the transports mean nothing. A
-need is a condition without which an option means nothing: `--rate` of a simulation without events.
+need is a condition without which an option means nothing: `--rate` of a simulation without events. The needs of a
+run's settings, which Python has too, are in launching/idle_settings.py.
 """
 
 from __future__ import annotations
@@ -97,14 +98,6 @@ def _asks_for_all_events(parameters: Parameters) -> bool:
     return bool(parameters["events"])
 
 
-def _has_subscribers(parameters: Parameters) -> bool:
-    return bool(parameters["subscribers"])
-
-
-def _waits_for_due_times(parameters: Parameters) -> bool:
-    return parameters["orders_per_s"] is not None or parameters["tape"] is not None
-
-
 NEEDS: dict[str, tuple[Need, ...]] = {
     "simulate": (
         Need(
@@ -121,23 +114,6 @@ NEEDS: dict[str, tuple[Need, ...]] = {
             parameter="quotes",
             is_met=lambda parameters: not _asks_for_all_events(parameters),
             words="is part of --events: leave it out",
-        ),
-    ),
-    "run": (
-        Need(
-            parameter="pace",
-            is_met=_waits_for_due_times,
-            words="is how the gateway waits for a due time, and at --rate max no order is due: leave it out",
-        ),
-        Need(
-            parameter="depth",
-            is_met=_has_subscribers,
-            words="is for market data: give --subscribers too",
-        ),
-        Need(
-            parameter="slow_subscriber",
-            is_met=_has_subscribers,
-            words="is for market data: give --subscribers too",
         ),
     ),
     "bench request-reply": (

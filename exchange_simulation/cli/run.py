@@ -16,6 +16,7 @@ from exchange.words import printable
 from exchange_simulation.cli.command import Command
 from exchange_simulation.cli.gate_options import GateFiles, report_options, slo_option
 from exchange_simulation.launching.errors import UserError, left_out
+from exchange_simulation.launching.idle_settings import refuse_idle_settings
 from exchange_simulation.launching.notices import prints_one_line
 from exchange_simulation.launching.options import json_option, options_of, spark_option
 from exchange_simulation.launching.typed_settings import run_settings, was_typed, without_default_rate
@@ -36,8 +37,12 @@ if TYPE_CHECKING:
 )
 @slo_option
 @report_options
-@click.option("--live", is_flag=True, help="Show the last minute as graphs in the terminal while it goes on.")
-@click.option("--live-spark", is_flag=True, help="Show its seconds as rows of a table that Spark makes meanwhile.")
+@click.option("--live", is_flag=True, help="Show the last minute as graphs in the terminal while the run goes on.")
+@click.option(
+    "--live-spark",
+    is_flag=True,
+    help="Show each second as a row of a table that Spark makes while the run goes on.",
+)
 @json_option
 def command(
     results: str,
@@ -68,6 +73,7 @@ def command(
     if live_spark and not with_spark and was_typed("with_spark"):
         raise click.UsageError("--live-spark is a table that Spark makes, and --no-spark leaves Spark out: give one")
     settings = run_settings(**without_default_rate(given))
+    refuse_idle_settings({field for field in given if was_typed(field)}, [settings])
     _refuse_idle_seed(settings)
     if live_spark and settings.hosts is not None:
         _refuse_reporters_elsewhere(settings)

@@ -11,6 +11,7 @@ from click.core import ParameterSource
 
 from exchange_simulation.cli.gate_options import COMPARISON_OPTIONS, TypedGate
 from exchange_simulation.launching.errors import left_out
+from exchange_simulation.launching.idle_settings import refuse_idle_settings
 from exchange_simulation.launching.option_types import Count, Seconds
 from exchange_simulation.launching.options import (
     broker_options,
@@ -125,6 +126,7 @@ def make_or_resume(
             plan = typed_gate.planned(plan)
         plan = plan.with_redo(trial_options["redo_noisy"])
         plan = _with_looks(plan, trial_options["until_decided"], trial_options["max_repeats"])
+    refuse_idle_settings(typed_options(ctx), [arm.settings for arm in plan.arms])
     gate = typed_gate.for_plan(plan) if typed_gate else None
     warn_of_spinning(*(arm.settings for arm in plan.arms))
     if trial_options["dry_run"]:

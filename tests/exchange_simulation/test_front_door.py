@@ -74,6 +74,40 @@ def test_what_a_command_refuses_is_refused_here_too(call: Any, why: str, tmp_pat
     assert not list(tmp_path.iterdir())
 
 
+SHORT: dict[str, Any] = {"repeats": 1, "seconds": 0.05}
+
+
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        (lambda **folder: xs.run(transport="memory", orders=10, depth=True, **folder), "--depth is for market data"),
+        (
+            lambda **folder: xs.run(transport="memory", rate="max", orders=10, pace="spin:50", **folder),
+            "no order is due",
+        ),
+        (
+            lambda **folder: xs.compare(["memory"] * 2, ["1k"], slow_subscriber="wait", **SHORT, **folder),
+            "--slow-subscriber is for market data: give --subscribers too",
+        ),
+        (
+            lambda **folder: xs.sweep({"packing": [1, 2]}, transport="memory", orders=10, depth=True, **folder),
+            "--depth is for market data",
+        ),
+        (lambda **folder: xs.nagle(["tcp"], ["1k"], depth=True, **SHORT, **folder), "--depth is for market data"),
+        (
+            lambda **folder: xs.capacity(transport="memory", seconds=0.1, probes=3, depth=True, **folder),
+            "--depth is for market data",
+        ),
+    ],
+    ids=["run, depth", "run, pace", "compare", "sweep", "nagle", "capacity"],
+)
+def test_an_option_that_changes_nothing_is_refused(call: Any, why: str, tmp_path: Path):
+    """Regression: the command refused it, and Python ignored it."""
+    with pytest.raises(xs.BadOption, match=why):
+        call(results=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("nagle", [None, True])
 def test_roles_that_are_none_are_refused_by_the_option(nagle: Any, tmp_path: Path):
     with pytest.raises(xs.BadOption, match="--nagle is"):

@@ -198,6 +198,11 @@ REFUSED = {
     "compare --dry-run --junit gate.xml": "--junit changes nothing beside --dry-run",
     "run --live-spark --no-spark": "--no-spark leaves Spark out: give one",
     "run --rate max --pace spin:50": "at --rate max no order is due",
+    "run --transport memory --orders 10 --depth": "--depth is for market data: give --subscribers too",
+    "run --transport memory --orders 10 --slow-subscriber wait": "--slow-subscriber is for market data",
+    "sweep --transports zeromq,tcp --depth --dry-run": "--depth is for market data: give --subscribers too",
+    "sweep --transports zeromq,tcp --rates max --pace spin:50 --dry-run": "at --rate max no order is due",
+    "capacity --slow-subscriber wait --dry-run": "--slow-subscriber is for market data: give --subscribers too",
     "tape --output t.bin --max-price 500": "--max-price bounds the prices of --price-model wide alone",
     "tape --output t.bin --arrivals fixed": "--arrivals says when orders are due",
 }
