@@ -5,6 +5,8 @@ from exchange_simulation import run
 outcome = run(transport="zeromq", rate=8000, orders=80_000)
 print(outcome.p50_us, outcome.p99_us, outcome.from_due)
 outcome.to_pandas()          # a row for each second
+
+help(run) has every option of a run, and docs/python.md all functions.
 """
 
 from __future__ import annotations
@@ -97,8 +99,15 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         # This chooses the folder of compiled kernels, so it comes before the modules below, which import numba.
         import_module(f"{__name__}.launching.kernel_cache").settle_kernel_cache()
-        for module_name in API_MODULES:
-            module = import_module(f"{__name__}.{module_name}")
-            if hasattr(module, name):
-                return getattr(module, name)
+        errors = import_module(f"{__name__}.launching.errors")
+        with errors.naming_extras():
+            for module_name in API_MODULES:
+                module = import_module(f"{__name__}.{module_name}")
+                if hasattr(module, name):
+                    return getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the names of the module, and the public names that are not imported yet: for help() and editors."""
+    return sorted({*globals(), *__all__})

@@ -50,7 +50,9 @@ def orders(
     first_id: int = 1,
     max_price: int = 999,
 ) -> Records:
-    """Return the orders that a gateway with this seed offers, from `first_id` on.
+    """Return the orders that a gateway with this seed offers: `count` of them, from the id `first_id` on.
+
+    For example: `orders(count=1000)["price"].mean()`.
 
     `prices` are the lowest and the highest price, and `max_price` is the highest price of the book, in ticks.
     `price_model` is a value of --price-model. ValueError names a bad argument.
@@ -81,6 +83,8 @@ class Answers:
 
 class OrderBook:
     """The book of one instrument, and the engine that matches orders in it.
+
+    For example: `OrderBook().match(orders()).trades`.
 
     `max_price`   the highest price, in ticks
     `policy`      "price-time"; or "exact-price": orders trade at their own price only

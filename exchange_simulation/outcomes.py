@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from exchange.percentiles import FIGURES
 from exchange.second_columns import RATES
 from exchange.words import counted
+from exchange_simulation.launching.errors import naming_extras
 from exchange_simulation.launching.record.noise_summary import NoiseSummary, noise_banner, noise_of
 from exchange_simulation.reports.comparison.arm_rows import arm_rows
 from exchange_simulation.reports.drawing.colours import LIGHT
@@ -108,34 +109,43 @@ class MeasuredOutcome:
 
     @property
     def plots(self) -> list[str]:
-        """The names that `plot` takes."""
-        from exchange_simulation.reports.drawing.canvas import page_style
-
-        with page_style(LIGHT):
-            return [drawn.name for drawn in self._figures()]
+        """The names that `plot` takes. ModuleNotFoundError without the extra `report`, which brings matplotlib."""
+        return list(self._figures_by_name())
 
     def plot(self, name: str | None = None) -> MatplotlibFigure:
         """Return a picture of the page as matplotlib's figure, the first unless `name` chooses one of `plots`.
 
-        LookupError if there is no such picture. ModuleNotFoundError without the extra `report` (matplotlib).
+        LookupError if there is no such picture; if there is none at all, the message says why.
+        ModuleNotFoundError without the extra `report`, which brings matplotlib.
         """
-        from exchange_simulation.reports.drawing.canvas import page_style
+        figures = self._figures_by_name()
+        if not figures:
+            raise LookupError(f"{self.folder} has no picture: {self._why_no_picture()}")
+        if name is None:
+            name = next(iter(figures))
+        if name not in figures:
+            raise LookupError(f"there is no picture {name!r}; there are {', '.join(figures)}")
+        picture: MatplotlibFigure = figures[name].chart.figure
+        return picture
 
-        with page_style(LIGHT):
-            figures = {drawn.name: drawn for drawn in self._figures()}
-            if not figures:
-                raise LookupError(f"{self.folder} has nothing to draw: too little was measured")
-            if name is None:
-                name = next(iter(figures))
-            if name not in figures:
-                raise LookupError(f"there is no picture {name!r}; there are {', '.join(figures)}")
-            chosen = figures[name]
-            chosen.chart.axes.set_title(chosen.title, loc="left")
-            picture: MatplotlibFigure = chosen.chart.figure
-            return picture
+    def _figures_by_name(self) -> dict[str, DrawnFigure]:
+        """Draw the figures of the page, with their titles, in light colours."""
+        with naming_extras():
+            from exchange_simulation.reports.drawing.canvas import page_style
+
+            figures = {}
+            with page_style(LIGHT):
+                for drawn in self._figures():
+                    drawn.chart.axes.set_title(drawn.title, loc="left")
+                    figures[drawn.name] = drawn
+            return figures
 
     def _figures(self) -> Iterator[DrawnFigure]:
         """Yield the figures of the page; a style must be set."""
+        raise NotImplementedError
+
+    def _why_no_picture(self) -> str:
+        """Return why `_figures` yields nothing, and where the figures are instead."""
         raise NotImplementedError
 
     @property
@@ -154,13 +164,15 @@ class MeasuredOutcome:
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return the rows as a data frame. ModuleNotFoundError without the extra `spark`, which brings pandas."""
-        import pandas
+        with naming_extras():
+            import pandas
 
         return pandas.DataFrame(self.rows())
 
     def to_arrow(self) -> pyarrow.Table:
         """Return the rows as a table. ModuleNotFoundError without the extra `spark`, which brings pyarrow."""
-        import pyarrow
+        with naming_extras():
+            import pyarrow
 
         return pyarrow.Table.from_pandas(self.to_pandas(), preserve_index=False)
 
@@ -227,6 +239,9 @@ class Run(MeasuredOutcome):
         from exchange_simulation.reports.run.run_folder import read_run_folder
 
         return run_figures(read_run_folder(self.folder))
+
+    def _why_no_picture(self) -> str:
+        return "fewer than two orders were measured, and the run was too short for lines over time"
 
     def rows(self) -> list[Row]:
         from exchange_simulation.reports.run.run_folder import read_run_folder
@@ -334,6 +349,11 @@ class Comparison(MeasuredOutcome):
 
         return trial_figures(dict(self.record))
 
+    def _why_no_picture(self) -> str:
+        from exchange_simulation.reports.comparison.figures import why_no_figures
+
+        return why_no_figures(dict(self.record))
+
     def rows(self) -> list[Row]:
         return [flat(row) for row in arm_rows(dict(self.record))]
 
@@ -375,6 +395,9 @@ class Capacity(MeasuredOutcome):
         from exchange_simulation.reports.capacity.page import capacity_figures
 
         return capacity_figures(dict(self.record))
+
+    def _why_no_picture(self) -> str:
+        return "no run was made to find the capacity"
 
     def rows(self) -> list[Row]:
         return [flat(probe) for probe in self.record["probes"]]
@@ -424,6 +447,9 @@ class Benchmark(MeasuredOutcome):
 
         return figures_of(self.record)
 
+    def _why_no_picture(self) -> str:
+        return "a curve needs a figure at two points or more, such as two sizes; rows() has the figures"
+
     def rows(self) -> list[Row]:
         rows = []
         for part in self.record.get("parts", [self.record]):
@@ -462,6 +488,9 @@ class FaultMatrix(MeasuredOutcome):
     def _figures(self) -> Iterator[DrawnFigure]:
         return iter(())
 
+    def _why_no_picture(self) -> str:
+        return "a fault matrix is a table; rows() has its cells"
+
     def rows(self) -> list[Row]:
         return [flat(cell) for cell in self.record["cells"]]
 
@@ -483,6 +512,9 @@ class SimulatedMarket(MeasuredOutcome):
 
     def _figures(self) -> Iterator[DrawnFigure]:
         return iter(())
+
+    def _why_no_picture(self) -> str:
+        return "a simulation is not drawn; rows() has its figures"
 
     def rows(self) -> list[Row]:
         spread = self.record["per_instrument"]
@@ -508,6 +540,9 @@ class PaperOutcome(MeasuredOutcome):
 
     def _figures(self) -> Iterator[DrawnFigure]:
         return iter(())
+
+    def _why_no_picture(self) -> str:
+        return "a paper's pictures are those of its parts: open(outcome.parts[0]).plot()"
 
     def rows(self) -> list[Row]:
         return [flat(claim) for claim in self.record["claims"]]

@@ -46,9 +46,9 @@ class NoOutcome(LookupError):
 
 
 def open(folder: str | Path) -> MeasuredOutcome:
-    """Return the outcome of an earlier measurement, from its folder. NoOutcome if there is none.
+    """Return the outcome of an earlier measurement, from its folder: a `Run`, a `Comparison` and so on.
 
-    For example: `open("results/first").plot()`.
+    For example: `open("results/first").plot()`. NoOutcome if the folder has none.
     """
     path = Path(folder)
     for file, (content, outcome) in KINDS.items():
@@ -69,7 +69,7 @@ def _record(path: Path, file: str, content: type) -> Record:
 def list_results(results: str | Path = "results") -> list[MeasuredOutcome]:
     """Return the outcomes of a results folder, the newest last. Folders without a usable record are left out.
 
-    NoOutcome if the folder cannot be read.
+    For example: `list_results()[-1]`. NoOutcome if the folder cannot be read.
     """
     try:
         folders = [path for path in Path(results).iterdir() if path.is_dir() and not path.name.startswith(".")]

@@ -119,6 +119,18 @@ def advice_on_missing(error: ModuleNotFoundError) -> str | None:
 
 
 @contextlib.contextmanager
+def naming_extras() -> Iterator[None]:
+    """If a library is missing in the context, let the ModuleNotFoundError say which extra installs it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        advice = advice_on_missing(error)
+        if advice is None:
+            raise
+        raise ModuleNotFoundError(advice, name=error.name) from error
+
+
+@contextlib.contextmanager
 def left_out(what: str) -> Iterator[None]:
     """If a library is missing in the context, leave the context, and tell the user that `what` is left out."""
     try:

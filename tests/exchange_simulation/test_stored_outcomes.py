@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import inspect
+import re
+import sys
 from pathlib import Path
 
 import pytest
 
 import exchange_simulation
 from exchange_simulation import BadOption, Comparison, NoOutcome, Run, list_results
+from exchange_simulation.outcomes import (
+    Benchmark,
+    Capacity,
+    FaultMatrix,
+    MeasuredOutcome,
+    PaperOutcome,
+    SimulatedMarket,
+)
 from tests.exchange_simulation.cli.results.kept_folders import put_run, put_trial
+
+ARM_WITHOUT_RATE = {"settings": {"orders_per_s": None}, "metrics": {}}
 
 
 def test_a_folder_is_opened_as_the_outcome_that_it_holds(tmp_path: Path) -> None:
@@ -52,6 +64,51 @@ def test_an_outcome_is_drawn_by_the_name_of_a_picture(tmp_path: Path) -> None:
     assert outcome.plot(name).axes[0].get_title("left")
     with pytest.raises(LookupError, match="there is no picture 'nosuch'"):
         outcome.plot("nosuch")
+
+
+def test_a_comparison_without_a_picture_says_why(tmp_path: Path) -> None:
+    """Regression: it said "too little was measured" of a whole comparison with fewer than four arms."""
+    outcome = exchange_simulation.open(put_trial(tmp_path, "first", repeats=6, rates=(1000.0,)))
+    assert outcome.plots == []
+    with pytest.raises(LookupError, match="a picture needs 4 arms or more, each with a rate, and here are 2; rows"):
+        outcome.plot()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "why"),
+    [
+        (Benchmark(Path("b"), {"benchmark": "de-spsc", "rows": []}), "b has no picture: a curve needs a figure at two"),
+        (Comparison(Path("t"), {"study": "compare", "arms": [ARM_WITHOUT_RATE]}), "each with a rate, and here are 0"),
+        (FaultMatrix(Path("f"), {}), "f has no picture: a fault matrix is a table; rows"),
+        (SimulatedMarket(Path("s"), {}), "s has no picture: a simulation is not drawn; rows"),
+        (PaperOutcome(Path("p"), {}), "p has no picture: a paper's pictures are those of its parts"),
+        (Capacity(Path("c"), {"probes": []}), "c has no picture: no run was made to find the capacity"),
+    ],
+)
+def test_an_outcome_without_a_picture_says_why(outcome: MeasuredOutcome, why: str) -> None:
+    with pytest.raises(LookupError, match=why):
+        outcome.plot()
+
+
+@pytest.mark.parametrize(("library", "method"), [("pandas", "to_pandas"), ("pyarrow", "to_arrow")])
+def test_a_table_without_its_library_names_the_extra(
+    library: str, method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Regression: the error was a bare "No module named 'pandas'"."""
+    outcome = exchange_simulation.open(put_trial(tmp_path, "first"))
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(ModuleNotFoundError, match=rf"needs {library}: pip install 'exchange-simulation\[spark\]'"):
+        getattr(outcome, method)()
+
+
+def test_the_public_names_are_listed_for_help_and_editors() -> None:
+    assert set(exchange_simulation.__all__) <= set(dir(exchange_simulation))
+
+
+@pytest.mark.parametrize("name", [name for name in exchange_simulation.__all__ if name.islower()])
+def test_the_help_of_each_function_has_an_example(name: str) -> None:
+    example = re.compile(rf"For example: `(with )?{name}\(")
+    assert example.search(inspect.getdoc(getattr(exchange_simulation, name)) or "")
 
 
 def test_help_shows_every_option_of_a_run_with_its_default() -> None:

@@ -53,18 +53,35 @@ def trial_figures(record: Record) -> Iterator[Figure]:
 
     Arms that run as fast as possible have no rate, so they have no place on the axis.
     """
-    arms = arms_with_rate(record)
     if record["study"] == NAGLE:
-        for medium, arms_of_medium in by_medium(arms).items():
+        for medium, arms_of_medium in _arms_by_figure(record).items():
             for figure in DRAWN_FIGURES_OF_NAGLE:
                 yield from _completion(arms_of_medium, figure, f", {medium}")
         return
-    for factors, arms_with_factors in grouped(arms, factors_beside_rate).items():
+    for factors, arms_with_factors in _arms_by_figure(record).items():
         for figure in DRAWN_FIGURES:
             yield from _completion(arms_with_factors, figure, factors)
         if len(arms_with_factors) >= LEAST_POINTS:
             for contender, chart in _cpu_by_contender(arms_with_factors).items():
                 yield Figure(f"CPU, {contender}{factors}", chart, CPU_CAPTION)
+
+
+def _arms_by_figure(record: Record) -> dict[str, list[Record]]:
+    """Return the arms with a rate that share figures, by the end of the figures' titles; of Nagle's, by the medium."""
+    arms = arms_with_rate(record)
+    return by_medium(arms) if record["study"] == NAGLE else grouped(arms, factors_beside_rate)
+
+
+def why_no_figures(record: Record) -> str:
+    """Return why `trial_figures` yields nothing.
+
+    For example: a picture needs 4 arms or more, each with a rate, and here are 2; rows() has their figures
+    """
+    arms_by_figure = _arms_by_figure(record)
+    most = max((len(arms) for arms in arms_by_figure.values()), default=0)
+    here = f"at most {most} that belong together" if len(arms_by_figure) > 1 else str(most)
+    needed = f"a picture needs {LEAST_POINTS} arms or more, each with a rate"
+    return f"{needed}, and here are {here}; rows() has their figures"
 
 
 def arms_with_rate(record: Record) -> list[Record]:

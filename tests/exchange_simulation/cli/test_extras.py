@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -44,6 +47,15 @@ def test_the_doctor_without_spark_says_so_and_shows_the_rest(without: str) -> No
     assert outcome.code == 0, outcome.err
     assert "-> pip install 'exchange-simulation[spark]'" in outcome.out
     assert "Spark's tables (no Spark)" in " ".join(outcome.out.split())
+
+
+def test_python_without_an_extra_names_it_where_a_function_is_imported(without: str) -> None:
+    """Regression: `from exchange_simulation import run` ended with "No module named 'matplotlib'"."""
+    words = [sys.executable, "-c", "from exchange_simulation import run"]
+    environment = {**os.environ, "PYTHONPATH": f"{without}:{Path(__file__).parents[3]}"}
+    ended = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
+    sentence = "ModuleNotFoundError: this needs matplotlib: pip install 'exchange-simulation[report]'"
+    assert ended.stderr.splitlines()[-1] == sentence
 
 
 def test_the_extras_are_those_of_the_project() -> None:
