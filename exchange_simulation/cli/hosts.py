@@ -11,7 +11,8 @@ from exchange.instances import MAX_PAIRS
 from exchange.words import printable
 from exchange_simulation.cli.main import CommandGroup
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.options import json_option
+from exchange_simulation.launching.options import json_option, options_for
+from exchange_simulation.launching.typed_settings import run_settings
 
 if TYPE_CHECKING:
     import contextlib
@@ -30,24 +31,39 @@ def command() -> None:
 
 @command.command("check")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@options_for("transport", "pairs", "reporters", "gateways", "engines", "instruments", "subscribers")
 @json_option
-def check(file: Path, as_json: bool) -> None:
-    """Whether each host of FILE can be reached and has this version of exchange; its processor, kernel and clock.
+def check(file: Path, as_json: bool, **given: Any) -> None:
+    """Whether exchange run --hosts FILE could start: each host's version of exchange, processor, kernel and clock.
 
-    The exit code is 1 if a host cannot take part.
+    Give the options below as you give them to the run: they decide which components there are. A file with [publisher]
+    or [consumer] and without tables of a run is a benchmark's: its hosts are looked at, and exchange bench --hosts
+    checks the addresses.
+
+    The exit code is 1 if a host cannot take part, 2 if the file has a mistake.
 
     Example: exchange hosts check hosts.toml
     """
+    from exchange_simulation.launching.hosts.checks import checked_hosts, exposure
     from exchange_simulation.launching.hosts.examination import examined
     from exchange_simulation.launching.hosts.hosts_file import read_hosts_file
 
-    findings = examined(read_hosts_file(file))
+    hosts_file = read_hosts_file(file)
+    exposed = None
+    if not hosts_file.is_of_benchmark:
+        settings = run_settings(hosts=str(file), **given)
+        hosts_file = checked_hosts(settings)
+        exposed = exposure(settings, hosts_file)
+    findings = examined(hosts_file)
     if as_json:
         from exchange_simulation.reports.exports import print_json
 
         print_json({"hosts": [_as_record(finding) for finding in findings]})
     else:
         _show(findings)
+        if exposed is not None:
+            advice = "give the run --secure DIR (exchange keys makes one), or --insecure on your own network"
+            click.echo(printable(f"{exposed}: {advice}"), err=True)
     raise SystemExit(1 if any(finding.problems for finding in findings) else 0)
 
 
@@ -121,7 +137,9 @@ def compose(folder: Path, image: str, pairs: int) -> None:
 
     _make(folder)
     files = write_compose(folder, containers_of(pairs), image)
-    _tell_next_steps(files, start=f"docker compose -f {files[0]} up -d", end=f"docker compose -f {files[0]} down")
+    _tell_next_steps(
+        files, pairs, start=f"docker compose -f {files[0]} up -d", end=f"docker compose -f {files[0]} down"
+    )
 
 
 @command.command("kubernetes")
@@ -144,7 +162,7 @@ def kubernetes(folder: Path, image: str, pairs: int, seconds: int) -> None:
 
     _make(folder)
     files = write_kubernetes(folder, containers_of(pairs), image, seconds)
-    _tell_next_steps(files, start=f"kubectl apply -f {files[0]}", end=f"kubectl delete -f {files[0]}")
+    _tell_next_steps(files, pairs, start=f"kubectl apply -f {files[0]}", end=f"kubectl delete -f {files[0]}")
 
 
 def _make(folder: Path) -> None:
@@ -157,11 +175,14 @@ def _make(folder: Path) -> None:
         raise UserError(f"cannot make {folder}: {error.strerror}") from error
 
 
-def _tell_next_steps(files: list[Path], start: str, end: str) -> None:
+def _tell_next_steps(files: list[Path], pairs: int, start: str, end: str) -> None:
     """Print the files, and the commands from the first container to the last."""
     containers, hosts = files
     click.echo(printable(f"wrote {containers} and {hosts}; next:"))
-    for step in (start, f"exchange hosts check {hosts}", f"exchange run --hosts {hosts} --insecure", end):
+    of_pairs = f" --pairs {pairs}" if pairs > 1 else ""
+    look = f"exchange hosts check {hosts}{of_pairs}"
+    measure = f"exchange run --hosts {hosts} --insecure{of_pairs}"
+    for step in (start, look, measure, end):
         click.echo(printable(f"  {step}"))
 
 

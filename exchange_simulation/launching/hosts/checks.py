@@ -25,7 +25,7 @@ def check_hosts(settings: RunSettings) -> None:
     Call this once for a run, before anything starts. With --insecure, an open address gets a warning.
     """
     if settings.hosts is not None:
-        _check_exposure(settings, checked_hosts(settings), Lineup.of(settings))
+        _check_exposure(settings, checked_hosts(settings))
 
 
 def checked_hosts(settings: RunSettings) -> HostsFile:
@@ -70,7 +70,10 @@ def _check_broker(settings: RunSettings, file: HostsFile) -> None:
     if BROKER not in file.entries:
         return
     if not has_broker(settings.transport):
-        raise UserError(f"{file.path} has a table [broker], and {settings.transport} has no broker: leave it out")
+        raise UserError(
+            f"{file.path} has a table [broker], and {settings.transport} has no broker: leave the table out, or "
+            f"name a transport with a broker by --transport"
+        )
     if "://" in settings.transport:
         raise UserError(f"{file.path} has a table [broker], and {settings.transport} names the broker: leave one out")
 
@@ -113,14 +116,21 @@ def _check_address(file: HostsFile, listener: str, peers: list[str]) -> None:
             )
 
 
-def _check_exposure(settings: RunSettings, file: HostsFile, lineup: Lineup) -> None:
-    """UserError if other hosts reach a listener and nothing is encrypted; with --insecure, a warning instead."""
+def exposure(settings: RunSettings, file: HostsFile) -> str | None:
+    """Return a sentence on the listeners that other hosts reach if nothing is encrypted; None if they reach none."""
     if settings.secure:
-        return
-    exposed = [name for name in _listeners(settings, lineup) if is_exposed(file.entry_of(name))]
+        return None
+    exposed = [name for name in _listeners(settings, Lineup.of(settings)) if is_exposed(file.entry_of(name))]
     if not exposed:
+        return None
+    return f"{file.path}: other hosts reach the {' and the '.join(exposed)}, and nothing is encrypted"
+
+
+def _check_exposure(settings: RunSettings, file: HostsFile) -> None:
+    """UserError if other hosts reach a listener and nothing is encrypted; with --insecure, a warning instead."""
+    problem = exposure(settings, file)
+    if problem is None:
         return
-    problem = f"{file.path}: other hosts reach the {' and the '.join(exposed)}, and nothing is encrypted"
     if not settings.insecure:
         raise UserError(f"{problem}: give --secure DIR (exchange keys makes one), or --insecure on your own network")
     say(f"warning: {problem}")

@@ -10,6 +10,7 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.hosts.clock_offset import SAME_CLOCK, ClockOffset
 from exchange_simulation.launching.hosts.host_agents import HostAgent, HostProblem, check_versions, started_agents
 from exchange_simulation.launching.hosts.hosts_file import Host, HostsFile
+from exchange_simulation.launching.hosts.ports_here import reserved_here
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.record.machine import host_facts, versions
 
@@ -52,6 +53,8 @@ def _examine(finding: HostFinding, file: HostsFile, processes: ProcessGroup) -> 
         finding.facts = host_facts()
         finding.versions = here
         finding.clock = SAME_CLOCK
+        for component in finding.components:
+            _try_listening_here(file, component, finding)
         return
     check_versions([finding.host], here["exchange"], processes)
     with contextlib.ExitStack() as stack:
@@ -62,6 +65,15 @@ def _examine(finding: HostFinding, file: HostsFile, processes: ProcessGroup) -> 
         finding.clock = agent.clock
         for component in finding.components:
             _try_listening(agent, file, component, finding)
+
+
+def _try_listening_here(file: HostsFile, component: str, finding: HostFinding) -> None:
+    """Reserve a port of this host at the component's address, and note if that fails."""
+    try:
+        with reserved_here(file, component):
+            pass
+    except UserError as error:
+        finding.problems.append(error.message)
 
 
 def _try_listening(agent: HostAgent, file: HostsFile, component: str, finding: HostFinding) -> None:

@@ -25,10 +25,10 @@ from exchange.words import printable
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.toml_file import read_toml
 
-HOST_ROLES = ("gateway", "engine", "reporter", "subscriber", "broker", "publisher", "consumer")
-"""The roles of a run, and the last two of a benchmark, whose broker has the table of a run's broker."""
-WITHOUT_NUMBERS = ("publisher", "consumer")
-"""All roles of such a kind are on one host."""
+ROLES_OF_BENCHMARK = ("publisher", "consumer")
+"""The roles of a benchmark. All roles of such a kind are on one host."""
+HOST_ROLES = ("gateway", "engine", "reporter", "subscriber", "broker", *ROLES_OF_BENCHMARK)
+"""The roles of a run and of a benchmark, whose broker has the table of a run's broker."""
 KEYS = ("before", "address", "listen", "exchange")
 ADDRESS = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
 """A name of the domain name system, or an IPv4 address."""
@@ -96,6 +96,12 @@ class HostsFile:
         entry = self.entries.get(component) or self.entries.get(role_of(component))
         return entry or HostEntry(HERE)
 
+    @property
+    def is_of_benchmark(self) -> bool:
+        """True if the file has roles of a benchmark, and of a run no role but the broker."""
+        roles = {role_of(name) for name in self.entries}
+        return roles <= {*ROLES_OF_BENCHMARK, "broker"} and roles != {"broker"}
+
 
 def read_hosts_file(path: Path) -> HostsFile:
     """Read the file. UserError with the line and the key of a mistake, and what is allowed."""
@@ -136,7 +142,7 @@ class _Reader:
                 of_role[key] = value
                 continue
             title = f"{role}.{key}"
-            if role in WITHOUT_NUMBERS:
+            if role in ROLES_OF_BENCHMARK:
                 advice = f"all {role}s of a benchmark are on one host: give [{role}] alone"
                 raise self._mistake(title, None, f"[{title}]: {advice}")
             if not NUMBER.fullmatch(key) or int(key) < 2:

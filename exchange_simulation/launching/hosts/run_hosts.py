@@ -24,16 +24,15 @@ from exchange_simulation.launching.hosts.host_agents import (
 )
 from exchange_simulation.launching.hosts.host_process import host_record
 from exchange_simulation.launching.hosts.hosts_file import HERE, LOOPBACK, Host, HostsFile
+from exchange_simulation.launching.hosts.ports_here import reserved_here
 from exchange_simulation.launching.hosts.shared_ids import machine_id
 from exchange_simulation.launching.lineup import Lineup
 from exchange_simulation.launching.notices import detail, say
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.record.machine import host_facts, versions
 from exchange_simulation.launching.transport_urls import keys_folder_of, with_other_keys
-from transports.base import TransportError
 from transports.declaration import RunningBroker
 from transports.keys import FILES
-from transports.sockets import reserved_port
 
 RELAY = ("hosts", "relay")
 """The words before the name of the component, which is for whoever looks for its relay among processes."""
@@ -114,18 +113,13 @@ class RunHosts:
         """Return host:port at which peers reach the component. The port stays reserved until the run ends."""
         entry = self._file.entry_of(component)
         address = entry.address or LOOPBACK
-        listens_on = entry.listens_on or LOOPBACK
         agent = self.agent_of(component)
         if agent is not None:
             try:
-                return f"{address}:{agent.reserve(listens_on)}"
+                return f"{address}:{agent.reserve(entry.listens_on or LOOPBACK)}"
             except HostGone as error:
                 raise UserError(str(error)) from error
-        try:
-            port = self._stack.enter_context(reserved_port(listens_on))
-        except (OSError, TransportError) as error:
-            raise UserError(f"{self._file.path}: [{component}]: cannot listen on {listens_on}: {error}") from error
-        return f"{address}:{port}"
+        return f"{address}:{self._stack.enter_context(reserved_here(self._file, component))}"
 
     @property
     def has_broker_elsewhere(self) -> bool:

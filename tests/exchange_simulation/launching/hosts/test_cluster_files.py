@@ -29,7 +29,9 @@ def pairs(request: pytest.FixtureRequest) -> int:
 def made(kind: str, folder: Path, pairs: int) -> Path:
     finished = exchange_in_process("hosts", kind, folder, "--pairs", pairs, "--image", IMAGE)
     assert finished.code == 0, finished.err
-    assert f"exchange run --hosts {folder / 'hosts.toml'} --insecure" in finished.out
+    of_pairs = f" --pairs {pairs}" if pairs > 1 else ""
+    assert f"exchange hosts check {folder / 'hosts.toml'}{of_pairs}\n" in finished.out
+    assert f"exchange run --hosts {folder / 'hosts.toml'} --insecure{of_pairs}\n" in finished.out
     return folder
 
 
