@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from exchange.percentiles import LEAST_ORDERS
 from exchange_simulation.messaging.presentation import Plot
 from exchange_simulation.messaging.supply_chain.messages import INTERACTIONS
 
@@ -17,7 +18,8 @@ INTERACTIONS_PLOT = Plot(
     linear=True,
     log_y=True,
     separate=True,
-    caption="; ".join(f"{number} {interaction.about}" for number, interaction in INTERACTIONS.items()),
+    caption="; ".join(f"{number} {interaction.about}" for number, interaction in INTERACTIONS.items())
+    + f". An interaction with fewer than {LEAST_ORDERS['p90']} last messages is left out.",
 )
 
 

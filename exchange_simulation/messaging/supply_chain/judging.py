@@ -8,17 +8,19 @@ from exchange.measurements import LogBuckets
 from exchange.words import counted
 from exchange_simulation.messaging.cell import Figures
 from exchange_simulation.messaging.roles import RoleResult, stopped_in_words
+from exchange_simulation.messaging.streams import figures_of_times
 from exchange_simulation.messaging.supply_chain.chain import Chain, ChainTimes
 from exchange_simulation.messaging.supply_chain.ledger import MessageCounts
 from exchange_simulation.messaging.supply_chain.messages import KILOBYTE, MESSAGES, AgentKind, Group, To
 from exchange_simulation.messaging.supply_chain.plan import Flow, SupplyChainPlan
+from exchange_simulation.reports.formats.few_orders import has_enough_orders
 
 TOLERANCE = 0.05
 """The largest share by which a measured count may differ from the plan."""
 TOLERATED_INITIATIONS = 2
 """A count may also differ by so many initiations, since the measured time may cut an interaction at each end."""
 LEAST_MESSAGES = 10
-"""A percentile of fewer messages is not judged."""
+"""Whether 90 % of a message came in time is not judged if there are fewer. (To show p90 as a figure takes more.)"""
 
 
 def counts_of(results: Mapping[str, RoleResult]) -> dict[str, MessageCounts]:
@@ -197,19 +199,22 @@ def figures_of(chain: Chain, times: ChainTimes, results: Mapping[str, RoleResult
         **dict(_mix_figures(plan, counts_by_message, times.measured_s, received, kb)),
         **dict(_location_figures(plan, counts_by_message, times.measured_s)),
     }
-    for name, value_us in delivery.figures_us().items():
-        if name != "count":
-            figures[f"delivery_{name}_ms"] = value_us / 1e3
-    if "p99" in lag.figures_us():
-        figures["lag_p99_ms"] = lag.figures_us()["p99"] / 1e3
+    figures |= _figures_in_ms(delivery, "delivery")
+    figures |= _figures_in_ms(lag, "lag")
     figures |= figures_of_interactions
     for name, counts in counts_by_message.items():
         if counts.measured_received:
             figures[f"{name}_kb"] = counts.measured_bytes / KILOBYTE / counts.measured_received
     for name, counts in counts_by_message.items():
-        if counts.delivery.count:
+        if has_enough_orders("p90", counts.delivery.count):
             figures[f"{name}_p90_ms"] = counts.delivery.percentile_ns(90) / 1e6
     return figures
+
+
+def _figures_in_ms(times: LogBuckets, name: str) -> Figures:
+    """The figures of these times, as `delivery_p99_ms`, without percentiles for which there are too few times."""
+    figures_us = figures_of_times(times, name)
+    return {f"{figure.removesuffix('_us')}_ms": value_us / 1e3 for figure, value_us in figures_us.items()}
 
 
 def _mix_figures(
@@ -249,7 +254,10 @@ def _location_figures(
 def _interaction_figures(
     plan: SupplyChainPlan, counts_by_message: Mapping[str, MessageCounts], measured_s: float
 ) -> Iterator[tuple[str, float]]:
-    """Yield (name, value): each interaction's deliveries a second, distance from the plan, and p90 from due to end."""
+    """Yield (name, value) of each interaction: deliveries a second, distance from the plan, and times from due to end.
+
+    The times are those of its last messages: their number, the maximum, and with enough of them p90.
+    """
     for number in plan.topology.interactions:
         part = plan.of_interaction(number)
         received = sum(counts_by_message[flow.message.name].measured_received for flow in part.flows)
@@ -258,6 +266,9 @@ def _interaction_figures(
         yield f"interaction_{number}_off_plan_percent", 100 * (received / (part.received * measured_s) - 1)
         times_to_end = _times_to_end(part.flows, counts_by_message)
         if times_to_end.count:
+            yield f"interaction_{number}_last_messages", float(times_to_end.count)
+            yield f"interaction_{number}_max_ms", times_to_end.max_ns / 1e6
+        if has_enough_orders("p90", times_to_end.count):
             yield f"interaction_{number}_p90_ms", times_to_end.percentile_ns(90) / 1e6
 
 

@@ -42,11 +42,17 @@ def _interaction_sentences(figures: Mapping[str, float]) -> Iterator[str]:
         name = f"interaction_{number}"
         if f"{name}_per_s" not in figures:
             continue
-        p90_ms = figures.get(f"{name}_p90_ms")
-        ended = "none ended within the measured time"
-        if p90_ms is not None:
-            ended = f"90 % ended within {number_text(p90_ms)} ms of due"
         yield (
             f"interaction {number}, {interaction.about}: {number_text(figures[f'{name}_per_s'])} messages/s, "
-            f"{figures[f'{name}_off_plan_percent']:+.2f} % off the plan; {ended}"
+            f"{figures[f'{name}_off_plan_percent']:+.2f} % off the plan; {_end_in_words(figures, name)}"
         )
+
+
+def _end_in_words(figures: Mapping[str, float], name: str) -> str:
+    """How long the interaction took to its end: p90, or the slowest if there are too few last messages for p90."""
+    if f"{name}_p90_ms" in figures:
+        return f"90 % ended within {number_text(figures[f'{name}_p90_ms'])} ms of due"
+    if f"{name}_max_ms" in figures:
+        last_messages = f"{figures[f'{name}_last_messages']:,.0f} last messages"
+        return f"the slowest of {last_messages} came {number_text(figures[f'{name}_max_ms'])} ms after due"
+    return "none ended within the measured time"

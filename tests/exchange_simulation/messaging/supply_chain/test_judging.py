@@ -58,6 +58,23 @@ def test_a_run_that_kept_to_its_plan_has_passed() -> None:
     assert figures["off_plan_percent"] == pytest.approx(100 * (18.2 / 18.18 - 1), rel=0.01)
 
 
+def test_percentiles_of_too_few_messages_are_left_out() -> None:
+    """Regression: the table showed a p99 of any number of messages, as the slowest of 12."""
+    results = results_as_planned()
+    details = results["supermarket 1"].details
+    details["messages"]["inventoryInfo"] = counts(12, 2)
+    details["lag"] = LogBuckets.of(np.full(999, MS, np.int64))
+    figures = figures_of(CHAIN, TIMES, results)
+    assert {"delivery_p50_ms", "delivery_p90_ms", "delivery_max_ms", "lag_p90_ms", "lag_max_ms"} <= figures.keys()
+    assert not {"delivery_p99_ms", "lag_p99_ms", "interaction_4_p90_ms", "inventoryInfo_p90_ms"} & figures.keys()
+    assert (figures["interaction_4_last_messages"], figures["interaction_4_max_ms"]) == (12.0, 2.0)
+    assert "interaction_5_p90_ms" in figures
+
+    details["messages"]["statInfoSM"] = counts(1000, 3)
+    details["lag"] = LogBuckets.of(np.full(1000, MS, np.int64))
+    assert {"delivery_p99_ms", "lag_p99_ms"} <= figures_of(CHAIN, TIMES, results).keys()
+
+
 def test_lost_messages_fail() -> None:
     def lose(details: Details) -> None:
         details["messages"]["statInfoSM"]["received"] -= 1

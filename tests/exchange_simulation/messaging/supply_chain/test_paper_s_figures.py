@@ -77,6 +77,19 @@ def test_an_interaction_that_never_ended_has_no_time() -> None:
     assert sentences[-1].endswith("-100.00 % off the plan; none ended within the measured time")
 
 
+def test_an_interaction_of_few_messages_shows_the_slowest_and_no_percentile() -> None:
+    figures = {
+        "interaction_2_per_s": {"median": 9.0},
+        "interaction_2_off_plan_percent": {"median": 1.0},
+        "interaction_2_last_messages": {"median": 12.0},
+        "interaction_2_max_ms": {"median": 3.5},
+    }
+
+    sentences = list(summary_sentences([{"transport": "amqp", "figures": figures, "words": "amqp", "repeats": []}]))
+
+    assert sentences[-1].endswith("+1.00 % off the plan; the slowest of 12 last messages came 3.5 ms after due")
+
+
 def test_values_of_tables_4_and_5_stand_beside_ours() -> None:
     vertical_row = row(VERTICAL, 10)
     vertical_row["words"] = "amqp, vertical"
