@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -308,10 +309,23 @@ def test_the_answer_is_the_first_line_and_all_fits_on_one_screen(message: str) -
     assert "1 us |" in message
 
 
-def test_json_has_the_same_items_with_their_figures() -> None:
+@pytest.fixture(scope="module")
+def record() -> dict[str, Any]:
     done = CliRunner().invoke(main, ["doctor", "--seconds", "0.5", "--json"])
-    record = orjson.loads(done.stdout)
-    assert done.exit_code == 0
+    assert done.exit_code == 0, done.output
+    return orjson.loads(done.stdout)
+
+
+def test_the_page_has_a_row_and_a_line_for_each_item(record: dict[str, Any]) -> None:
+    page = (Path(__file__).parents[4] / "docs" / "doctor.md").read_text()
+    names = [item["name"] for item in record["items"]]
+    rows = re.findall(r"^\| ([a-z, -]+): ", page, re.MULTILINE)
+    assert [name for row in rows for name in row.split(", ")] == names
+    lines = re.findall(r"^    ([a-z -]+?)  +(?:good|care|no|\?) ", page, re.MULTILINE)
+    assert lines == names
+
+
+def test_json_has_the_same_items_with_their_figures(record: dict[str, Any]) -> None:
     by_name = {item["name"]: item for item in record["items"]}
     assert record["answer"].startswith("This machine is ")
     assert sum(by_name["wake-ups"]["figures"]["octaves"]) == by_name["wake-ups"]["figures"]["sleeps"] > 0
