@@ -121,7 +121,7 @@ class RunSettings:
         option="--amqp-client",
         commands=RUN,
         heading="Transport",
-        help="Over AMQP: how messages get through pika.  [default: compiled]",
+        help="Over AMQP: our compiled path through the library pika, or pika's own calls.  [default: compiled]",
     )
     """None if the transport has no such setting, or for the transport's default."""
     delivery: str | None = setting(
@@ -170,7 +170,7 @@ class RunSettings:
         option="--duration",
         commands=RUN_AND_GATEWAY,
         heading="Load",
-        help="Stop offering after so many seconds.",
+        help="Offer orders for so many seconds.",
         other_name="--seconds",
     )
     seed: int = setting(
@@ -179,7 +179,7 @@ class RunSettings:
         option="--seed",
         commands=RUN_AND_GATEWAY,
         heading="Load",
-        help="The same seed, the same orders.",
+        help="The orders are made from this number: the same seed makes the same orders.",
     )
     prices: tuple[int, int] = setting(
         default=USUAL_PRICES,
@@ -235,7 +235,7 @@ class RunSettings:
         option="--sampling-interval",
         commands=RUN_GATEWAY_AND_ENGINE,
         heading="Measuring",
-        help="Sample every so many orders.",
+        help="One order in so many is a sample: its times go to the stats reporter, for Spark.",
     )
     policy: str = setting(
         default="price-time",
@@ -243,7 +243,7 @@ class RunSettings:
         option="--policy",
         commands=RUN_GATEWAY_AND_ENGINE | SUBSCRIBER,
         heading="Engine",
-        help="What an incoming order trades with.",
+        help="price-time: an order trades at its own price or a better one; exact-price: at its own price only.",
     )
     max_price: int = setting(
         default=999,
@@ -343,7 +343,7 @@ class RunSettings:
         option="--reporters",
         commands=RUN_AND_REPORTER,
         heading="Measuring",
-        help="Number of stats reporters; pairs go to them in turns.",
+        help="Number of stats reporters, among which the pairs are shared out.",
     )
     cpus: Mapping[str, int] = setting(
         default={},
@@ -370,7 +370,7 @@ class RunSettings:
         option="--topology",
         commands=RUN,
         heading="Transport",
-        help="Orders and answers on one TCP connection, or on one each.",
+        help="duplex: one TCP connection for orders and answers; simplex: one for each.",
     )
     network: str = setting(
         default="local",
@@ -378,7 +378,7 @@ class RunSettings:
         option="--network",
         commands=RUN,
         heading="Transport",
-        help="What joins the components: see exchange network list.",
+        help="The network between the components: local, or an emulated one that exchange network list names.",
         metavar="PROFILE",
     )
     """The network between the components: loopback, or a profile of docs/network.md."""
@@ -388,7 +388,7 @@ class RunSettings:
         option="--hosts",
         commands=RUN,
         heading="Transport",
-        help="Run components on the hosts that this file names, with a command before each, as ssh engine1.",
+        help="Run components on other hosts: the file says for each how it is reached, as ssh engine1.",
         metavar="FILE",
     )
     """The file that names the hosts of the components; None for this host."""
@@ -408,8 +408,8 @@ class RunSettings:
         option="--priority",
         commands=RUN_GATEWAY_AND_ENGINE | SUBSCRIBER,
         heading="Measuring",
-        help="How the kernel schedules gateway, engine and a broker of ours: real-time goes before all other work, and "
-        "needs the right to.",
+        help="How the kernel schedules gateway, engine and a broker that the run starts: real-time goes before all "
+        "other work, and must be permitted.",
     )
     record: bool = setting(
         default=False,

@@ -55,9 +55,9 @@ comparison_gate_options = together(
         click.option(
             "--against",
             metavar="NAME|FOLDER",
-            help="Set the figures beside those of a baseline (see exchange results baseline), which is measured again "
-            "as it was unless you give other options; or of the code in another folder, which is measured in turns "
-            "with this code.",
+            help="Compare with NAME, a comparison that exchange results baseline kept: the same is measured again, "
+            "unless you give other options. Or with the code in FOLDER, another clone or git worktree of this project: "
+            "it is measured in turns with this code.",
         ),
         click.option(
             "--fail-if-slower",

@@ -14,7 +14,7 @@ from pathlib import Path
 from exchange.json_records import Record
 from exchange.record_kinds import ComparisonRecord
 from exchange.words import counted
-from exchange_simulation.experiments.trials.checkouts import Checkout, is_checkout, twin_name
+from exchange_simulation.experiments.trials.checkouts import PACKAGE, Checkout, is_checkout, twin_name
 from exchange_simulation.gates.condition_checks import WORDING, shortage_of_orders, side_of
 from exchange_simulation.gates.conditions import COMPLETION_NAMES, FigureKind
 from exchange_simulation.launching.errors import UserError
@@ -75,8 +75,8 @@ def baseline_of(results: Path, name: str) -> Baseline | Checkout:
     kept = sorted(path.stem for path in (results / BASELINES).glob("*.json"))
     there_are = f"kept are {', '.join(kept)}" if kept else "exchange results baseline NAME keeps one"
     raise UserError(
-        f"--against is {name!r}, which is no other checkout, and {results} holds no such baseline or comparison; "
-        f"{there_are}"
+        f"--against is {name!r}, and {results} holds no such baseline or comparison: {there_are}. It is no folder with "
+        f"this project's code either, which would hold {PACKAGE}, as a clone or git worktree does"
     )
 
 

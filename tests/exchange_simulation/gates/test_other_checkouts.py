@@ -81,7 +81,7 @@ def test_a_folder_without_our_code_is_no_baseline(tmp_path: Path) -> None:
     words = ["compare", "--against", str(tmp_path / "other"), "--results", str(tmp_path), "--dry-run"]
     outcome = CliRunner().invoke(main, words)
     assert outcome.exit_code == 2
-    assert "which is no other checkout, and" in outcome.output
+    assert "It is no folder with this project's code either" in outcome.output
 
 
 @pytest.fixture
