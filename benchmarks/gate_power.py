@@ -33,7 +33,7 @@ LOAD = ("--transports", "zeromq", "--rates", "max", "--packing", "100")
 
 
 def copy_of_tree(folder: Path, slower_percent: int) -> Path:
-    """Copy the packages into the folder. The engine of the copy takes so many percent longer for each turn."""
+    """Copy the packages into the folder. The engine of the copy takes this many percent longer for each turn."""
     for package in PACKAGES:
         shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
     if slower_percent:

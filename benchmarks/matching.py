@@ -36,7 +36,7 @@ from transports.frames import FrameBatch
 
 SEED = 1
 PASSES = 3
-"""A figure is the best of so many passes."""
+"""A figure is the best of this many passes."""
 BATCH_ORDERS = 4096
 MIX_OF_ALL = "limit=43,post=7,market=5,ioc=3,fok=2,cancel=30,replace=10"
 """A mix of all kinds, of which no more orders rest at any time than the book has room for at first."""

@@ -100,7 +100,7 @@ def take_orders(
     counts: Longs,
     until_ns: int,
 ) -> None:
-    """Receive from all links until so many orders came, until `until_ns`, or until Python is needed.
+    """Receive from all links until this many orders came, until `until_ns`, or until Python is needed.
 
     A delay is the time from sending an order to its receipt.
     """

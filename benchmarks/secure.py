@@ -37,7 +37,7 @@ class Case(NamedTuple):
 
 CASES = (Case("zeromq", 1, 0.5, 0.75), Case("zeromq", 10, 0.5, 0.75), Case("tcp", 1), Case("amqp", 1))
 TRIES = 150
-"""The time to seal and open is the least of so many tries."""
+"""The time to seal and open is the least of this many tries."""
 CALLS = 1_000
 """Number of messages in a try."""
 TAG_BYTES = 16

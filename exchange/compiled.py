@@ -71,7 +71,7 @@ def _start(context: Any, builder: Any, memory: Any, value: Any) -> Any:
 
 
 def _pointer(bits: int, element: Any) -> Any:
-    """Return a compiled function that turns an array into a pointer to elements of so many bits."""
+    """Return a compiled function that turns an array into a pointer to elements of this many bits."""
 
     @intrinsic
     def pointer(_typing: Any, array: Any) -> Any:
@@ -88,7 +88,7 @@ def _pointer(bits: int, element: Any) -> Any:
 
 
 def _address(context: Any, builder: Any, signature: Any, args: Any, bits: int) -> Any:
-    """The address of byte args[1] of the memory args[0], as a pointer to a word of so many bits."""
+    """The address of byte args[1] of the memory args[0], as a pointer to a word of this many bits."""
     start = _start(context, builder, signature.args[0], args[0])
     first_byte = builder.bitcast(start, ir.IntType(8).as_pointer())
     return builder.bitcast(builder.gep(first_byte, [args[1]]), ir.IntType(bits).as_pointer())
@@ -136,7 +136,7 @@ def _check(memory: Any, at: int, size: int) -> None:
 
 
 def _loader(bits: int) -> Callable[[Any, int], Any]:
-    """Return a compiled function that loads a word of so many bits from byte `at`.
+    """Return a compiled function that loads a word of this many bits from byte `at`.
 
     A word of 64 bits is unsigned, so that a shift to the right brings in zeros.
     """
@@ -159,7 +159,7 @@ def _loader(bits: int) -> Callable[[Any, int], Any]:
 
 
 def _storer(bits: int) -> Callable[[Any, int, int], None]:
-    """Return a compiled function that stores a word of so many bits at byte `at`."""
+    """Return a compiled function that stores a word of this many bits at byte `at`."""
     size = bits // 8
 
     @intrinsic

@@ -11,7 +11,7 @@ LARGEST_MARKET = 1 << 28
 
 
 def check_instruments(instruments: int, max_price: int) -> None:
-    """Raise BadSetting if there are too many instruments, or too many for books of so many prices."""
+    """Raise BadSetting if there are too many instruments, or too many for books of this many prices."""
     whole("instruments", instruments, 1, MAX_INSTRUMENTS)
     most = LARGEST_MARKET // (2 * max_price)
     if instruments > most:

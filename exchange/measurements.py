@@ -39,7 +39,7 @@ def bucket_middle_ns(index: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
 
 def rank_of(percent: npt.ArrayLike, count: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Return the percentile's place among so many sorted values, from 1.
+    """Return the percentile's place among this many sorted values, from 1.
 
     The product is rounded, since in binary 99.9 % of 41,000 is above 40,959.
     """

@@ -170,7 +170,7 @@ class RunSettings:
         option="--duration",
         commands=RUN_AND_GATEWAY,
         heading="Load",
-        help="Offer orders for so many seconds.",
+        help="Offer orders for this many seconds.",
         other_name="--seconds",
     )
     seed: int = setting(
@@ -235,7 +235,7 @@ class RunSettings:
         option="--sampling-interval",
         commands=RUN_GATEWAY_AND_ENGINE,
         heading="Measuring",
-        help="One order in so many is a sample: its times go to the stats reporter, for Spark.",
+        help="One order in this many is a sample: its times go to the stats reporter, for Spark.",
     )
     policy: str = setting(
         default="price-time",

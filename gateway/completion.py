@@ -240,7 +240,7 @@ class Completion:
         self.tables = self.tables._replace(handed=handed, due=due)
 
     def make_room_for_samples(self, answer_bytes: int) -> None:
-        """Make room for the samples among so many bytes of answers."""
+        """Make room for the samples among this many bytes of answers."""
         if answer_bytes > len(self.tables.sampled) * SHORTEST_ANSWER:
             sampled = np.zeros((answer_bytes // SHORTEST_ANSWER + 1, SAMPLED), np.int64)
             self.tables = self.tables._replace(sampled=sampled)

@@ -216,7 +216,7 @@ class Offering:
         return (self.sent - self._ahead_after) // self._packing
 
     def note_sent_ahead(self, frames: int, first_handed_ns: int, last_handed_ns: int) -> None:
-        """Note that so many frames of `look_ahead` were sent. If the stream keeps no bytes, they are hashed already."""
+        """Note that `frames` of `look_ahead` were sent. If the stream keeps no bytes, they are hashed already."""
         if frames:
             first = self._frames_sent_ahead
             span = self._ahead.span(first, first + frames)

@@ -58,7 +58,7 @@ def _objection(tape: Bytes, records: TapeRecords) -> MalformedMessage:
 
 
 def check_due(path: Path, orders: int) -> None:
-    """Check the due times of a tape of so many orders. ValueError, with a sentence, if the file holds no such times."""
+    """Check the due times of a tape of `orders` orders. ValueError if the file holds no such times."""
     size = path.stat().st_size
     if size != orders * DUE_BYTES:
         raise ValueError(f"{size:,} bytes, where {orders:,} orders take {orders * DUE_BYTES:,}: 8 bytes each")

@@ -159,7 +159,7 @@ PARTS = 10**8
 
 
 def mix_of(by_kind: dict[str, int]) -> str:
-    """Return the mix of so many records of each kind, as `--mix` takes it. BadSetting if no order of these can rest.
+    """Return the mix of this many records of each kind, as `--mix` takes it. BadSetting if no order of these can rest.
 
     Every kind that occurs has at least the smallest percentage. The largest percentage is such that all add up to 100.
     """

@@ -24,7 +24,7 @@ from transports.frames import Bytes, Longs
 from transports.lending import NOTICE, Lent, idle_calls, lent_by, monotonic_ns
 
 MANY_SAMPLES = 16
-"""With so many sampled orders the call returns, so that Python reports them before the second ends."""
+"""With this many sampled orders the call returns, so that Python reports them before the second ends."""
 
 
 class GatewayTurnsTaken(NamedTuple):

@@ -54,7 +54,7 @@ class MatchedTape:
     rejections: Longs
     """By reason, shape (256,)."""
     spreads: Longs
-    """By ticks: the number of messages after which best ask - best bid was so many ticks.
+    """By ticks: the number of messages after which best ask - best bid was that many ticks.
 
     With several instruments, these are the prices of the instrument that was quoted last."""
     levels: Longs

@@ -47,7 +47,7 @@ SATURATED = np.array([3.0, 3.0, 0.0])
 LOOKS = (10, 20, 40)
 """Repeats after which a trial with `--until-decided` tests its rows."""
 ARMS = 10
-"""An arm of a sweep runs once in so many runs."""
+"""An arm of a sweep runs once in this many runs."""
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -206,7 +206,7 @@ def rows(repeats: int) -> Iterator[BenchmarkRow]:
 
 
 def standard_error(share: float, trials: int) -> float:
-    """Return the standard error, in percentage points, of a share that was counted in so many trials."""
+    """Return the standard error, in percentage points, of a share that was counted in this many trials."""
     return 100 * sqrt(share * (1 - share) / trials)
 
 

@@ -151,7 +151,7 @@ def compose(folder: Path, image: str, pairs: int) -> None:
     type=click.IntRange(60, 7 * 86_400),
     default=3600,
     show_default=True,
-    help="The jobs end by themselves after so many seconds.",
+    help="The jobs end by themselves after this many seconds.",
 )
 def kubernetes(folder: Path, image: str, pairs: int, seconds: int) -> None:
     """Write Kubernetes jobs, a pod for each component, and their hosts.toml, into a new folder DIR.

@@ -44,7 +44,7 @@ KINDS = (
 @click.option(
     "--gateways",
     type=click.IntRange(1, MAX_GATEWAYS),
-    help="The tape is what an engine took from so many gateways, input.bin of a run: --answers gets a file for each.",
+    help="The tape is input.bin of a run: an engine took it from this many gateways. --answers gets a file for each.",
 )
 @click.option(
     "--quotes-to",

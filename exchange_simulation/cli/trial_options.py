@@ -67,7 +67,7 @@ until_decided_options = together(
             "--max-repeats",
             type=Count(),
             metavar="N",
-            help="With --until-decided: stop after so many repeats.  [default: 4 x repeats]",
+            help="With --until-decided: stop after this many repeats.  [default: 4 x repeats]",
         ),
     ]
 )

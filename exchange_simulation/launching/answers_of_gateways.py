@@ -23,7 +23,7 @@ _ANSWER_SIZES = sizes_by_code(ANSWER_TYPES)
 
 
 def check_gateways_on(tape: Path, orders: Bytes, gateways: int) -> None:
-    """UserError if the tape has an order of none of so many gateways. MalformedMessage if it is no tape."""
+    """UserError if the tape has an order of none of this many gateways. MalformedMessage if it is no tape."""
     starts = order_offsets(orders)[:-1]
     ids = orders[starts[:, None] + np.arange(ID_AT, ID_AT + 4)].view("<u4")[:, 0]
     numbers = ids >> NUMBER_BITS

@@ -27,7 +27,7 @@ SECONDS_AT_A_RATE = 5.0
 QUICK_SECONDS_AT_A_RATE = 1.0
 """The same with `--quick`."""
 LEAST_MESSAGES_AT_A_RATE = 100
-"""At a low rate, offering so many messages takes longer than SECONDS_AT_A_RATE."""
+"""At a low rate, offering this many messages takes longer than SECONDS_AT_A_RATE."""
 LEAST_TIMED_MESSAGES = 2
 """The smallest number of messages between which there is a time."""
 LEAST_MESSAGES = 64

@@ -24,7 +24,7 @@ from exchange_simulation.reports.formats.times import duration_in_words
 
 TOO_SHORT = "too short to be timed: give a "
 LONGER = 4
-"""A measurement that was too short to be timed is made again with so many times the messages, or so long a sample."""
+"""A measurement too short to be timed is made again, with this many times the messages or the length of the sample."""
 TIMES_LONGER = "times_longer"
 """The field of a try that says how many times longer than planned it was made, since earlier ones were too short."""
 MOST_TIMES_LONGER = LONGER**4

@@ -27,12 +27,12 @@ class MessageLoad:
 
     @classmethod
     def steady(cls, rate_per_s: float, messages: int) -> MessageLoad:
-        """So many messages at one rate."""
+        """This many messages at one rate."""
         return cls(LoadShape.steady(rate_per_s), messages)
 
     @classmethod
     def over_time(cls, shape: LoadShape, most_messages: int | None = None) -> MessageLoad:
-        """The messages of a shape whose segments all have a length; at most so many, if a number is given."""
+        """The messages of a shape whose segments all have a length; at most this many, if a number is given."""
         messages = max(1, round(shape.amount))
         if most_messages is None or most_messages >= messages:
             return cls(shape, messages)

@@ -46,7 +46,7 @@ def _at(figure: str, *, size: int = SMALL, **point: int) -> Read:
 
 
 def _of_pairs(pairs: int, network: str = LOCAL) -> Read:
-    """Bandwidth of so many pairs in all, of messages that are large enough to fill a link."""
+    """Bandwidth of this many pairs in all, of messages that are large enough to fill a link."""
     return figure_at("megabytes_per_s", size_bytes=OF_PAIRS, pairs=pairs, network=network)
 
 

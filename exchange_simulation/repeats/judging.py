@@ -243,7 +243,7 @@ def verdict_as_dict(verdict: PairVerdict) -> dict[str, Any]:
 
 
 def statistics_of(rows: int, look_alpha: float) -> dict[str, Any]:
-    """How the verdicts of a family with so many rows were found, as its record says.
+    """How the verdicts of a family with this many rows were found, as its record says.
 
     `look_alpha` is the level of one test: below ALPHA if a trial tests several times while it runs.
     """

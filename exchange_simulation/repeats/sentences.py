@@ -104,7 +104,7 @@ def range_of_repeats(finding: Finding) -> str:
 
 
 def cannot_reach_a_verdict(repeats: int, alpha: float) -> str | None:
-    """A sentence if so many repeats can never lead to a verdict at this level, else None."""
+    """A sentence if this many repeats can never lead to a verdict at this level, else None."""
     needed = repeats_needed(alpha)
     if repeats >= needed:
         return None

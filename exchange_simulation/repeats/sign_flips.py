@@ -22,10 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 ENUMERATED_UP_TO = 12
-"""With at most so many repeats, every way to flip them is tried; with more repeats, FLIPS random ways are tried."""
+"""With at most this many repeats, every way to flip them is tried; with more repeats, FLIPS random ways are tried."""
 FLIPS = 2_048
 CLIPPED_AT = 3.0
-"""Ratios beyond so many robust standard deviations from their row's estimate are clipped to that distance."""
+"""Ratios beyond this many robust standard deviations from their row's estimate are clipped to that distance."""
 MAD_TO_DEVIATION = 1.4826
 """The standard deviation of normal values, divided by their median absolute deviation."""
 SHARED_VARIANCE = 0.5

@@ -171,7 +171,7 @@ class SessionResumer:
         return False
 
     def _continue_after(self, orders: int) -> None:
-        """Go on with an engine that has so many orders. Disagreement if it has more than were sent."""
+        """Go on with an engine that has this many orders. Disagreement if it has more than were sent."""
         self.sessions += 1
         if self.predecessor is not None:
             self._offering.take_over(

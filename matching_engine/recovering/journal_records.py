@@ -146,7 +146,7 @@ def append_record(numbers: Longs, record: Bytes, frames: Bytes, begin: int, end:
 
 @inlined
 def _whole_record(data: Bytes, at: int, size: int) -> bool:
-    """Return whether a whole record, with so many bytes of orders, begins at byte `at`."""
+    """Return whether a whole record, with this many bytes of orders, begins at byte `at`."""
     is_possible = (size >= _SHORTEST) & (size <= MOST_BYTES) & (at + HEADER_BYTES + size <= len(data))
     return is_possible and _record_crc(data, at, size) == signed(load_u32(data, at + CHECKED_BYTES))
 

@@ -158,7 +158,7 @@ def open_state(*, gets_quotes: bool) -> int:
 
 
 def routed(answers: Bytes, offsets: Longs, gateways: int, *, get_quotes: bool = True) -> list[Bytes]:
-    """Return the bytes that each of so many gateways gets of these answers, one record a frame, gateway 1 first."""
+    """Return the bytes that each of this many gateways gets of these answers, one record a frame, gateway 1 first."""
     count = len(offsets) - 1
     counts = np.zeros(1 + gateways, np.int64)
     queues = np.zeros((1 + gateways, len(answers)), np.uint8)

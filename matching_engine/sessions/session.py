@@ -50,7 +50,7 @@ class AnswerQueues:
 
 
 def _rows_of_checksums(count: int) -> Bytes:
-    """Return the states of so many checksums over nothing, in one array that kernels share."""
+    """Return the states of this many checksums over nothing, in one array that kernels share."""
     return np.tile(StreamChecksum().state, (count, 1))
 
 

@@ -21,7 +21,7 @@ RUNS = "runs"
 RUNS_A_FILE = 1024
 SPOOL_BYTES_A_FILE = 1 << 28
 """A new run goes into the first file of its experiment that has room, and stays there: few files are rewritten, and
-none grows too large. A file has room until it holds the rows of so many runs, or of spools of so many bytes."""
+none grows too large. A file has room until it holds the rows of this many runs, or of spools of this many bytes."""
 
 TYPES = {
     "status": pa.string(),

@@ -23,7 +23,7 @@ from spark.live.facts import RECORD_COLUMNS
 from spark.tables.files import read_columns, read_whole
 
 ROWS_A_FILE = 1 << 13
-"""A file that has so many rows is full: some ten minutes of a run with one gateway. A batch rewrites the last file."""
+"""A file with this many rows is full: some ten minutes of a run with one gateway. A batch rewrites the last file."""
 BATCH = "batch"
 DESCRIBING = ["kind", "wall_ns", "problem"]
 

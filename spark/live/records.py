@@ -22,7 +22,7 @@ from spark.tables.schemas import KINDS, PAYLOADS, TABLE_ORIGIN
 from spark.tables.spool_by_spark import read_records
 
 FILES_A_BATCH = 500
-"""A run that is followed after its end has batches of so many spool files, so that memory holds some minutes of it."""
+"""A run that is followed after its end has batches of this many files, so that memory holds some minutes of it."""
 OPTIONS = {
     "pathGlobFilter": "*.jsonl",
     "maxFileAge": "36500d",  # a file is never too old to be read

@@ -24,7 +24,7 @@ from spark.tables.problems import COPY, EXAMPLE_CHARACTERS, NO_RECORD, UNKNOWN_K
 from spark.tables.schemas import KINDS, PAIRED_SOURCE, PAYLOADS, table_schema
 
 ROWS_AT_ONCE = 1_000
-"""Records become Arrow columns after so many, since their lists take several times the memory in Python."""
+"""Records become Arrow columns after this many, since their lists take several times the memory in Python."""
 QUARANTINE = pa.schema({"problem": pa.string(), "file": pa.string(), "example": pa.string()})
 """The columns of the table of lines that are in no other table."""
 NS_PER_US = 1_000
@@ -117,7 +117,7 @@ def _record(text: str) -> tuple[SpoolLine, Any]:
 
 
 def _is_whole(value: Any, bits: int) -> bool:
-    """Return whether the value is a whole number of so many bits, without its sign."""
+    """Return whether the value is a whole number of this many bits, without its sign."""
     return isinstance(value, int) and not isinstance(value, bool) and -(2**bits) <= value < 2**bits
 
 

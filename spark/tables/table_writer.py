@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 ROWS_A_GROUP = 1 << 20
 BYTES_A_GROUP = 1 << 26
-"""A row group ends at so many rows or bytes; the rows that are added at once are never parted."""
+"""A row group ends at this many rows or bytes; the rows that are added at once are never parted."""
 DELTA_ENCODED = ("sequence", "time_ns", "id", "resting_id", "incoming_id", "wall_ns", "monotonic_ns")
 NUMBERS_BY_DICTIONARY = ("price", "volume", "bid", "ask", "instrument", "pair", "second", "meter")
 

@@ -85,7 +85,7 @@ def test_the_rank_of_a_percentile_is_not_rounded_up_by_mistake(thousands):
 
 
 def bucket_edges(octaves: int) -> np.ndarray:
-    """Return the lower edges of the buckets of so many octaves, rounded down to whole nanoseconds."""
+    """Return the lower edges of the buckets of this many octaves, rounded down to whole nanoseconds."""
     exponents = np.arange(octaves * BUCKETS_PER_OCTAVE) / BUCKETS_PER_OCTAVE
     return np.unique((2.0**exponents).astype(np.int64))
 

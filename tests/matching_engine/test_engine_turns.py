@@ -452,7 +452,7 @@ def test_the_turns_end_when_the_table_of_samples_is_full() -> None:
 
 
 def turns_of(orders: int, interval: int) -> tuple[EngineTurnsTaken, Script, EngineSamples]:
-    """Take compiled turns over a script of so many orders, one a frame, for 0.1 s."""
+    """Take compiled turns over a script of this many orders, one a frame, for 0.1 s."""
     engine = MatchingEngine(SmallBook(1000))
     script = Script([encode(Order(1, BID, 5, 5))] * orders, step=1, room=10**6, lends=True)
     warm_turns(engine)  # otherwise loading the compiled code takes the 0.1 s

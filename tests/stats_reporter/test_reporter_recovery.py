@@ -134,7 +134,7 @@ def reporters(tmp_path: Path) -> Iterator[Reporters]:
 
 
 def until_spooled(reporters: Reporters, flush: Callable[[], object], lines: int) -> None:
-    """Wait for so many lines in the spool. `flush` sends the frames that wait for room."""
+    """Wait for this many lines in the spool. `flush` sends the frames that wait for room."""
 
     def has_lines() -> bool:
         flush()

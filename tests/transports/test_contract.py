@@ -31,7 +31,7 @@ def calls_until(end_ns: int, wait: Callable[[int], None]) -> int:
 
 
 def receive_until(count: int, link: Link, batch: FrameBatch, *others: Link) -> None:
-    """Receive into the batch until it has so many frames. The other links are served meanwhile."""
+    """Receive into the batch until it has this many frames. The other links are served meanwhile."""
 
     def has_enough() -> bool:
         link.receive(batch)

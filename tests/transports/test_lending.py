@@ -87,7 +87,7 @@ class Borrower:
         self._settle(lent)
 
     def take(self, count: int) -> list[bytes]:
-        """Receive so many frames, with sleeps in between; return them."""
+        """Receive this many frames, with sleeps in between; return them."""
         received = []
         batch = FrameBatch(64)
         end_ns = deadline_ns()

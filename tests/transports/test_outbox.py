@@ -57,7 +57,7 @@ def test_a_stop_never_extends_the_deadline(link: SilentLink) -> None:
 
 
 class WaitingLink(SilentLink):
-    """Sends a sign of life every second, and its confirmation after so many seconds."""
+    """Sends a sign of life every second, and its confirmation after this many seconds."""
 
     def __init__(self, seconds: int) -> None:
         super().__init__()

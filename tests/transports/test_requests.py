@@ -26,7 +26,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @contextlib.contextmanager
 def asking(url: str, askers: int, pattern: Pattern = Pattern.REQUESTS) -> Iterator[tuple[Link, list[Link]]]:
-    """Yield a server's link, and the links of so many clients."""
+    """Yield a server's link, and the links of this many clients."""
     with contextlib.ExitStack() as closing:
         answering = listen(url, TOKEN, pattern)
         closing.callback(answering.close)

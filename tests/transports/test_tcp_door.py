@@ -41,7 +41,7 @@ def knock(link: Link, sockets: list[socket.socket]) -> None:
 
 @contextlib.contextmanager
 def descriptors_left(count: int) -> Iterator[None]:
-    """Let this process open no more than so many further descriptors in the context."""
+    """Let this process open no more than this many further descriptors in the context."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.ExitStack() as closing:
         free = [closing.enter_context(open(os.devnull)) for _ in range(count)]

@@ -32,7 +32,7 @@ class Peer:
         self.watch([])
 
     def watch(self, others: list[int]) -> None:
-        """Let a compiled sleep end at news of this peer's socket, and of so many `others` as it has places for."""
+        """Let a compiled sleep end at news of this peer's socket, and of as many `others` as it has places for."""
         watched = [self.fd, *others][: ring.MOST_DESCRIPTORS]
         self.numbers[ring.POLLED] = len(watched)
         places = slice(ring.DESCRIPTORS, ring.DESCRIPTORS + len(watched))

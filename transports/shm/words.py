@@ -17,7 +17,7 @@ _WORD_BYTES = 8
 
 
 def _address(context: Any, builder: Any, signature: Any, args: Any, bits: int) -> Any:
-    """The address of byte args[1] of the array args[0], as a pointer to a word of so many bits."""
+    """The address of byte args[1] of the array args[0], as a pointer to a word of this many bits."""
     start = context.make_array(signature.args[0])(context, builder, args[0]).data
     first_byte = builder.bitcast(start, ir.IntType(8).as_pointer())
     return builder.bitcast(builder.gep(first_byte, [args[1]]), ir.IntType(bits).as_pointer())

@@ -119,7 +119,7 @@ class Door:
             self.candidates[candidate] = Candidate(shown, until_ns)
 
     def _read(self, candidate: socket.socket, most: int) -> bytes:
-        """Read up to so many bytes of a newcomer's preamble. OSError if there are none, or none will come."""
+        """Read up to this many bytes of a newcomer's preamble. OSError if there are none, or none will come."""
         return candidate.recv(most)
 
     def refuse(self, candidate: socket.socket) -> None:

@@ -46,7 +46,7 @@ def command() -> None:
     type=OneOf(STATUSES),
     help="Only this status. Unfinished: no record yet. Damaged, newer: it cannot be read.",
 )
-@click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the newest so many.")
+@click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the N newest.")
 @json_option
 def list_results(results: str, transport: str | None, status: str | None, last: int | None, as_json: bool) -> None:
     """List runs and trials, a line each, the newest last.
@@ -175,7 +175,7 @@ def baseline(name: str, output: Path | None, results: str) -> None:
     type=OneOf(("hftbacktest",)),
     help="As order latency data of NAME for backtests, an .npz.",
 )
-@click.option("--last", type=click.IntRange(min=1), metavar="N", help="Without NAME: only the newest so many runs.")
+@click.option("--last", type=click.IntRange(min=1), metavar="N", help="Without NAME: only the N newest runs.")
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),

@@ -125,7 +125,7 @@ def _has_requests(kinds: dict[str, int]) -> bool:
 
 
 def _due_times(tape: Path, orders: int) -> Longs | None:
-    """Return the due times beside a stream of so many orders; None if there are none. ValueError if damaged."""
+    """Return the due times beside a stream of this many orders; None if there are none. ValueError if damaged."""
     due_file = due_path(tape)
     if not due_file.exists():
         return None

@@ -28,7 +28,7 @@ Work = Callable[[int, Iterable[int]], Iterator[pa.RecordBatch]]
 
 
 def each_number(spark: SparkSession, count: int, work: Work, schema: pa.Schema, partitions: int) -> DataFrame:
-    """Return the rows that `work` makes of 1..count, in so many partitions."""
+    """Return the rows that `work` makes of 1..count, in this many partitions."""
     numbers = spark.range(1, count + 1, 1, partitions)
     return numbers.mapInArrow(_in_arrow(work), from_arrow_schema(schema))
 

@@ -108,7 +108,7 @@ class Conversion(NamedTuple):
 
 
 def new_conversion(records: int, tick: int) -> Conversion:
-    """Return the memory of a conversion that writes at most so many records for each chunk of a file."""
+    """Return the memory of a conversion that writes at most this many records for each chunk of a file."""
     state = np.zeros(STATE_WORDS, np.int64)
     state[TICK] = tick
     state[LOWEST_PRICE] = MAX_PRICE
@@ -302,7 +302,7 @@ def reduce_order(conversion: Conversion, time_ns: int, number: int, lots: int) -
 
 @inlined
 def execute_order(conversion: Conversion, time_ns: int, number: int, lots: int) -> None:
-    """Put an immediate-or-cancel order on the tape that trades so many lots with the resting order."""
+    """Put an immediate-or-cancel order on the tape that trades this many lots with the resting order."""
     row = _resting_row(conversion, number)
     if row < 0:
         return

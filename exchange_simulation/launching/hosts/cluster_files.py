@@ -41,7 +41,7 @@ class Container:
 
 
 def containers_of(pairs: int) -> list[Container]:
-    """Return a container for each component of a run with so many pairs."""
+    """Return a container for each component of a run with this many pairs."""
     return [Container(name) for name in Lineup.of(RunSettings(pairs=pairs)).names]
 
 
@@ -87,7 +87,7 @@ def compose_text(containers: list[Container], image: str) -> str:
 
 
 def kubernetes_text(containers: list[Container], image: str, seconds: int) -> str:
-    """Return a headless service, and a job for each container that ends by itself after so many seconds."""
+    """Return a headless service, and a job for each container that ends by itself after this many seconds."""
     service = f"""\
 # Made by: exchange hosts kubernetes. Each pod waits until a run with --hosts uses it.
 apiVersion: v1

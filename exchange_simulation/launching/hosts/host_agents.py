@@ -181,7 +181,7 @@ class HostAgent(HostProcess):
         return answer
 
     def _send_content(self, content: BinaryIO, size: int) -> None:
-        """Send so many bytes of a file. PeerSilent if the file is shorter: the agent would wait for the rest."""
+        """Send this many bytes of a file. PeerSilent if the file is shorter: the agent would wait for the rest."""
         left = size
         while left:
             chunk = content.read(min(left, CHUNK))

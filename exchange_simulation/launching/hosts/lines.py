@@ -1,6 +1,6 @@
 """Messages between the launcher and a host: a JSON object on each line, and after some lines the bytes of a file.
 
-A line with `bytes` is followed by so many bytes.
+A line with `bytes` is followed by this many bytes.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from exchange_simulation.launching.record.outcome import RunOutcome, counts, unt
 LEAST_SHARE_OF_OFFERED = 0.99
 MOST_LAG_P99_US = 10_000.0
 SMALL_BACKLOG = 100
-"""A backlog that grows by so many messages does not say that answers fall behind."""
+"""A backlog that grows by this many messages does not say that answers fall behind."""
 LAG_REASON = re.compile(r"(pair \d+: |gateway(\.\d+)?: )?the \w+'s p99 lag is ")
 MAY_DIFFER = {"transport", "cpus", "timeout_s", "record"}
 """Settings in which the gateways of one run may differ."""

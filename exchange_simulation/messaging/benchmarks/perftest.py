@@ -218,7 +218,7 @@ def points(settings: Settings) -> list[Point]:
     mode = settings["mode"]
     shape = Shape.of(settings)
     if settings.get("packing", 1) > size:
-        raise UserError(f"--packing is {settings['packing']}: {size} bytes have no room for so many messages")
+        raise UserError(f"--packing is {settings['packing']}: {size} bytes have no room for that many messages")
     if size < NUMBERED and (shape.publishers > 1 or (mode == SHARED and shape.subscribers > 1)):
         raise UserError(f"--size is {size}: {NUMBERED} bytes or more tell messages of several clients apart")
     if mode == SHARED:

@@ -72,7 +72,7 @@ def _part(part: ReceivedPart, ahead_ns: int) -> ReceivedPart:
 TIMES = ("replied_ns", "published_ns", "started_ns")
 """The details of a result that are times (monotonic clock)."""
 COUNTS_WITH_TIMES = ("last_quarter",)
-"""The details that are lists of a number of messages and the time at which so many had come."""
+"""The details that are lists of a number of messages and the time at which that many had come."""
 PARTS = ("steps", "quarter_windows")
 """The details that say of several parts of the messages when they came."""
 

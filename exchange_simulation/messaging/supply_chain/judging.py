@@ -18,7 +18,7 @@ from exchange_simulation.reports.formats.few_orders import has_enough_orders
 TOLERANCE = 0.05
 """The largest share by which a measured count may differ from the plan."""
 TOLERATED_INITIATIONS = 2
-"""A count may also differ by so many initiations, since the measured time may cut an interaction at each end."""
+"""A count may also differ by this many initiations, since the measured time may cut an interaction at each end."""
 LEAST_MESSAGES = 10
 """Whether 90 % of a message came in time is not judged if there are fewer. (To show p90 as a figure takes more.)"""
 

@@ -110,7 +110,7 @@ def picture(headline: str, figures: Figures, is_scheduled: bool, columns: int = 
 
 
 def time_axis(seconds: int) -> str:
-    """Return the line below graphs of so many seconds: when their first second was, and that the last one is now."""
+    """Return the line below graphs of this many seconds: when their first second was, and that the last one is now."""
     newest = "now"
     oldest = f"{seconds - 1} s ago"
     if seconds < len(oldest) + 1 + len(newest):

@@ -28,7 +28,7 @@ from exchange_simulation.reports.run.run_folder import (
 )
 
 MOST_COLUMNS = 150
-"""With so many columns, each is two pixels wide."""
+"""With this many columns, each is two pixels wide."""
 FAINTEST = 0.2
 """The opacity of one order: visible on white and on black."""
 SWATCH_HEIGHT = 0.055

@@ -23,7 +23,7 @@ NOISE = {"window_s": 5.0, "share_of_all_cpus": 0.4}
 
 
 def comparison(folder: Path, factor_of_b: float = 3.0, trial: TrialPlan | None = None) -> dict[str, Any]:
-    """A trial in which contender b takes so many times as long as a."""
+    """A trial in which contender b takes this many times as long as a."""
     folder.mkdir(exist_ok=True)
     made = trial or plan()
     times_of_b = [factor_of_b * us for us in STEADY[::-1]]

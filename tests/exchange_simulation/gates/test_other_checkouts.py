@@ -36,7 +36,7 @@ def other(tmp_path: Path) -> Checkout:
 
 
 def checks_of(folder: Path, other: Checkout, factor: float) -> list[GateCheck]:
-    """The checks of a trial in which contender a takes so many times as long as a of the other checkout."""
+    """The checks of a trial in which contender a takes this many times as long as a of the other checkout."""
     folder.mkdir(exist_ok=True)
     trial = TrialPlan(arms=with_twins(arms(), other), repeats=10, seed=1)
     times = {"a": [factor * us for us in STEADY], "a by main": STEADY[::-1], "b": STEADY, "b by main": STEADY[::-1]}

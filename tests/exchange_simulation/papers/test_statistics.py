@@ -241,7 +241,7 @@ NOISY_SHARE = 0.4
 
 
 def noisy_record(noisy_repeats: int, *, keeps_noisy: bool = False) -> Record:
-    """A part of two cells with six repeats each; so many of the larger cell's were noisy."""
+    """A part of two cells with six repeats each; this many of the larger cell's were noisy."""
     rows = []
     for size, noisy in ((8, 0), (64, noisy_repeats)):
         repeats = []

@@ -56,7 +56,7 @@ def test_one_acknowledgement_settles_ack_batch_messages(broker_place: str, monke
 
 
 def receive_until(receiver: Link, batch: FrameBatch, count: int, *others: Link) -> None:
-    """Receive until the batch has so many frames; serve the other links meanwhile."""
+    """Receive until the batch has this many frames; serve the other links meanwhile."""
 
     def has_all() -> bool:
         receiver.receive(batch)
@@ -66,7 +66,7 @@ def receive_until(receiver: Link, batch: FrameBatch, count: int, *others: Link) 
 
 
 def receive_until_left(receiver: Link, full_batch: FrameBatch, count: int) -> None:
-    """Call `receive`, which acknowledges and takes nothing into the full batch, until so many messages are left."""
+    """Call `receive`, which acknowledges and takes nothing into the full batch, until this many messages are left."""
 
     def are_left() -> bool:
         receiver.receive(full_batch)

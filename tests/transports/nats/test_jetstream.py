@@ -60,7 +60,7 @@ def cut_off(link: Link) -> None:
 
 
 def received_by(link: Link, count: int) -> list[bytes]:
-    """Receive until so many frames have come."""
+    """Receive until this many frames have come."""
     batch = FrameBatch()
     serve_links_until(lambda: link.receive(batch) >= 0 and batch.count >= count, link)
     return list(batch)

@@ -21,7 +21,7 @@ STEPS = "1000@2s,2000@2s,500..1500@2s"
 
 
 def second_of(second: int, orders: int, us: float, lag_us: float = 5.0) -> list[tuple[str, dict[str, Any]]]:
-    """The records of a second in which so many orders were sent and answered, each after the same time."""
+    """The records of a second in which this many orders were sent and answered, each after the same time."""
     records: list[tuple[str, dict[str, Any]]] = [
         ("traffic", {"second": second, "orders_sent": orders, "orders_answered": orders, "messages_received": orders})
     ]
