@@ -147,6 +147,8 @@ class Broker(ABC):
     """The schemes for which this host can start a broker; the others need an address."""
     place: str = "host:port"
     """The form of a broker's address, for the user."""
+    start_s: float = 0.5
+    """About how many seconds a broker takes to start and to end, for the plan of a measurement."""
     client_variables: tuple[str, ...] = ()
     """Environment variables with what a broker asks of its clients, for example a password. The user sets them."""
     client_file_variables: tuple[str, ...] = ()

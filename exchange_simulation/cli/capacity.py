@@ -24,8 +24,9 @@ from exchange_simulation.launching.setting_warnings import warn_of_spinning
 from exchange_simulation.launching.typed_settings import run_settings, without_default_rate
 
 if TYPE_CHECKING:
-    from exchange_simulation.experiments.capacity.capacity import SearchedLoad
+    from exchange_simulation.experiments.capacity.planned_search import PlannedSearch
     from exchange_simulation.experiments.capacity.search import SearchSettings
+    from exchange_simulation.experiments.capacity.searched_load import SearchedLoad
 
 OPTIONS_OF_BENCHMARKS = {
     "bench",
@@ -147,10 +148,11 @@ def command(
 
     Example: exchange capacity --transport amqp --gateways 1,4,16 --subscribers 0,8
     """
-    from exchange_simulation.experiments.capacity.capacity import capacity, planned_search
+    from exchange_simulation.experiments.capacity.capacity import capacity
     from exchange_simulation.experiments.capacity.exchange_rates import ExchangeRates, objective_of
+    from exchange_simulation.experiments.capacity.planned_search import PlannedSearch
     from exchange_simulation.experiments.capacity.search import SearchSettings
-    from exchange_simulation.launching.files import dated_name
+    from exchange_simulation.launching.files import dated_name, planned_place
 
     search = SearchSettings(**{field.name: given.pop(field.name) for field in fields(SearchSettings)})
     loads: dict[str, SearchedLoad] = {}
@@ -177,9 +179,9 @@ def command(
         refuse_idle_settings(typed_options(context), all_settings)
         warn_of_spinning(*all_settings)
     if dry_run:
-        for load in loads.values():
-            for line in planned_search(load, search):
-                click.echo(line)
+        for ending, load in loads.items():
+            place = planned_place(Path(results), f"{name}{ending}" if name else None)
+            _show_plan(PlannedSearch.of(load, search), place, as_json)
         return
     folder_name = name or dated_name("capacity")
     for ending, load in loads.items():
@@ -187,6 +189,20 @@ def command(
         if exit_code:
             raise SystemExit(exit_code)
     raise SystemExit(0)
+
+
+def _show_plan(planned: PlannedSearch, place: str, as_json: bool) -> None:
+    """Print what would be searched; `place` is the sentence on the folder of the results."""
+    from exchange_simulation.launching.notices import prints_one_line
+    from exchange_simulation.reports.exports import print_json
+
+    if as_json:
+        print_json(planned.as_dict())
+    elif prints_one_line():
+        click.echo(planned.in_one_line)
+    else:
+        for line in [*planned.lines(), place]:
+            click.echo(line)
 
 
 def _combinations(numbers: Mapping[str, list[int]], as_json: bool) -> list[dict[str, int]]:

@@ -2,7 +2,8 @@
 
 A mode is an option that makes another command of its command: beside `faults --list` the transports mean nothing. A
 need is a condition without which an option means nothing: `--rate` of a simulation without events. The needs of a
-run's settings, which Python has too, are in launching/idle_settings.py.
+run's settings, which Python has too, are in launching/idle_settings.py. `--dry-run` is no mode: a user adds it to the
+command that is about to be started, so it takes every option of that command.
 """
 
 from __future__ import annotations
@@ -47,28 +48,9 @@ class Need:
     """The sentence after the option's name."""
 
 
-PLANNED = Mode(
-    parameter="dry_run",
-    words="prints the plan and runs nothing",
-    idle=frozenset({"name", "no_spark", "yes", "junit", "markdown", "quiet", "verbose"}),
-)
-PLANNED_SEARCH = Mode(
-    parameter="dry_run",
-    words="prints the plan and runs nothing",
-    idle=frozenset({"name", "results", "as_json", "quiet", "verbose"}),
-)
-PLANNED_PAPER = Mode(
-    parameter="dry_run",
-    words="prints the commands and runs nothing",
-    kept=frozenset({"quick", "repeats", "networks", "transports"}),
-)
 MODES: dict[str, tuple[Mode, ...]] = {
     "faults": (Mode(parameter="listing", words="lists the faults and runs nothing", kept=frozenset()),),
-    "sweep": (Mode(parameter="example", words="prints a file to start from", kept=frozenset()), PLANNED),
-    "compare": (PLANNED,),
-    "nagle": (PLANNED,),
-    "capacity": (PLANNED_SEARCH,),
-    "paper": (PLANNED_PAPER,),
+    "sweep": (Mode(parameter="example", words="prints a file to start from", kept=frozenset()),),
     "bench supply-chain": (
         Mode(
             parameter="plan",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from exchange_simulation.launching.option_types import Count, Listed, Scheme
 from exchange_simulation.launching.options import json_option, results_option
 
 if TYPE_CHECKING:
+    from exchange_simulation.papers.extent import Extent
     from exchange_simulation.papers.measuring import MeasuredPaper
     from exchange_simulation.papers.paper import Paper
 
@@ -130,17 +131,19 @@ def _measure(ctx: click.Context, paper: Paper) -> int:
         networks=_checked_networks(given["networks"] or ()),
         transports=given["transports"] or (),
     )
-    if given["dry_run"]:
-        from exchange_simulation.papers.dry_run import planned_commands
+    to_resume = None
+    if given["resume"] is not None:
+        from exchange_simulation.cli.results.kinds import find
 
-        for line in planned_commands(paper, extent):
-            click.echo(line)
+        _refuse_beside_resume(ctx)
+        to_resume, _ = find(Path(given["results"]), given["resume"])
+    if given["dry_run"]:
+        _show_plan(paper, extent, to_resume, given)
         return 0
-    if given["resume"] is None:
+    if to_resume is None:
         measured = measure_paper(paper, extent, results=given["results"], name=given["name"])
     else:
-        _refuse_beside_resume(ctx)
-        measured = resume_paper(paper, given["results"], given["resume"])
+        measured = resume_paper(paper, to_resume)
     _show(measured, as_json=given["as_json"])
     if given["export_to"] is not None:
         from exchange_simulation.papers.exporting import export_paper
@@ -148,6 +151,29 @@ def _measure(ctx: click.Context, paper: Paper) -> int:
         target = export_paper(measured.folder, measured.record, given["export_to"])
         click.echo(printable(f"exported: {target}"), err=given["as_json"])
     return measured.exit_code
+
+
+def _show_plan(paper: Paper, extent: Extent, to_resume: Path | None, given: Mapping[str, Any]) -> None:
+    """Print what would be measured; of an interrupted measurement, what it lacks."""
+    from exchange_simulation.launching.files import planned_place
+    from exchange_simulation.launching.notices import prints_one_line
+    from exchange_simulation.papers.measuring import parts_left
+    from exchange_simulation.papers.planned import plan_lines, planned_parts, total_in_words
+    from exchange_simulation.reports.exports import print_json
+
+    if to_resume is None:
+        place = planned_place(Path(given["results"]), given["name"])
+        parts = planned_parts(paper, extent)
+    else:
+        place = printable(f"the results are in {to_resume}")
+        parts = parts_left(paper, to_resume)
+    if given["as_json"]:
+        print_json([part.as_dict() for part in parts])
+    elif prints_one_line():
+        click.echo(total_in_words(parts))
+    else:
+        for line in plan_lines(parts, place):
+            click.echo(line)
 
 
 def _checked_networks(networks: Sequence[str]) -> Sequence[str]:

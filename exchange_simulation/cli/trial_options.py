@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from exchange_simulation.experiments.trials.trial import Trial
     from exchange_simulation.gates.comparison_gate import ComparisonGate
 
-OPTIONS_BESIDE_RESUME = {"resume", "results", "no_spark", "as_json", *COMPARISON_OPTIONS}
+OPTIONS_BESIDE_RESUME = {"resume", "results", "dry_run", "no_spark", "as_json", *COMPARISON_OPTIONS}
 """Parameters whose options may be given beside --resume. Other options would change the plan, which is kept."""
-TRIAL_OPTIONS = OPTIONS_BESIDE_RESUME | {"redo_noisy", "until_decided", "max_repeats", "dry_run", "name"}
+TRIAL_OPTIONS = OPTIONS_BESIDE_RESUME | {"redo_noisy", "until_decided", "max_repeats", "name"}
 """Parameters of a trial as a whole. A command's other parameters belong to the plan and its runs."""
 
 
@@ -106,7 +106,7 @@ def make_or_resume(
     UsageError for options that exclude each other.
     """
     from exchange_simulation.experiments.trials.plan import read_plan
-    from exchange_simulation.experiments.trials.trial import resume_trial, run_trial, show_plan
+    from exchange_simulation.experiments.trials.trial import resume_trial, run_trial, show_plan, show_plan_of_rest
 
     trial_options = {name: value for name, value in ctx.params.items() if name in TRIAL_OPTIONS}
     plan_options = {name: value for name, value in ctx.params.items() if name not in TRIAL_OPTIONS}
@@ -115,10 +115,14 @@ def make_or_resume(
     no_spark: bool = trial_options["no_spark"]
     typed_gate = TypedGate.of_parameters(trial_options) if "fail_if" in trial_options else None
     if trial_options["resume"] is not None:
+        from exchange_simulation.cli.results.kinds import find
+
         _refuse_options_beside_resume(ctx)
-        plan_file = Path(results) / trial_options["resume"]
-        gate = typed_gate.for_plan(read_plan(plan_file)) if typed_gate else None
-        trial = resume_trial(results, trial_options["resume"], as_json, study)
+        folder, _ = find(Path(results), trial_options["resume"])
+        gate = typed_gate.for_plan(read_plan(folder)) if typed_gate else None
+        if trial_options["dry_run"]:
+            raise SystemExit(show_plan_of_rest(folder, as_json, study))
+        trial = resume_trial(folder, as_json, study)
         raise SystemExit(_exit_code(trial, typed_gate, gate, no_spark, as_json))
     with naming_options():
         plan = plan_of(without_default_rate(plan_options))
@@ -130,7 +134,7 @@ def make_or_resume(
     gate = typed_gate.for_plan(plan) if typed_gate else None
     warn_of_spinning(*(arm.settings for arm in plan.arms))
     if trial_options["dry_run"]:
-        raise SystemExit(show_plan(plan, as_json, results))
+        raise SystemExit(show_plan(plan, results, trial_options["name"], as_json))
     confirm(plan)
     trial = run_trial(plan, results, trial_options["name"], as_json)
     raise SystemExit(_exit_code(trial, typed_gate, gate, no_spark, as_json))

@@ -122,8 +122,7 @@ def new_run_folder(results: Path, name: str) -> Path:
 
     UserError where it exists or cannot be made.
     """
-    if not name or name in {".", ".."} or "/" in name or "\n" in name or printable(name) != name:
-        raise UserError(f"{name!r} is no name for a run: give one that can be a folder's name")
+    _check_name(name)
     folder = results / name
     try:
         results.mkdir(parents=True, exist_ok=True)
@@ -132,10 +131,34 @@ def new_run_folder(results: Path, name: str) -> Path:
     except FileExistsError as error:
         if not results.is_dir():
             raise UserError(f"{results} is a file: choose a folder with --results") from error
-        raise UserError(f"{folder} exists already: choose another name or another results folder") from error
+        raise _exists_already(folder) from error
     except OSError as error:
         raise UserError(f"cannot write to {folder}: {error.strerror}; choose another place with --results") from error
     return folder
+
+
+def planned_place(results: Path, name: str | None) -> str:
+    """Return the sentence of a plan on the folder that its measurement would make; None is the default name.
+
+    UserError if that folder exists, or cannot have the name.
+    """
+    if name is None:
+        return printable(f"the results will be in a new folder of {results}")
+    _check_name(name)
+    folder = results / name
+    if os.path.lexists(folder):
+        raise _exists_already(folder)
+    return printable(f"the results will be in {folder}")
+
+
+def _check_name(name: str) -> None:
+    """UserError if no folder can have this name."""
+    if not name or name in {".", ".."} or "/" in name or "\n" in name or printable(name) != name:
+        raise UserError(f"{name!r} is no name for a run: give one that can be a folder's name")
+
+
+def _exists_already(folder: Path) -> UserError:
+    return UserError(f"{folder} exists already: choose another name or another results folder")
 
 
 def _try_writing(folder: Path) -> None:

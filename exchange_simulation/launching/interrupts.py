@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -116,7 +117,7 @@ def interruption_noted(
     is_main_thread = threading.current_thread() is threading.main_thread()
     handlers = signals_handled_by(numbers, interruption.note) if is_main_thread else contextlib.nullcontext()
     try:
-        with handlers:
+        with handlers, _dropped_without_a_word():
             if outer is not None:
                 interruption.take_over(outer)
             yield interruption
@@ -124,6 +125,25 @@ def interruption_noted(
         _current.reset(token)
         if outer is not None and outer.number is None:
             outer.number = interruption.number
+
+
+@contextlib.contextmanager
+def _dropped_without_a_word() -> Iterator[None]:
+    """Let Python print nothing about a SignalReceived that it drops: the signal is noted, so the command ends by it.
+
+    Python drops an exception that a handler raises in a finalizer, as in those of llvmlite, and prints its traceback.
+    """
+    print_traceback = sys.unraisablehook
+
+    def print_others(dropped: sys.UnraisableHookArgs) -> None:
+        if not isinstance(dropped.exc_value, SignalReceived):
+            print_traceback(dropped)
+
+    sys.unraisablehook = print_others
+    try:
+        yield
+    finally:
+        sys.unraisablehook = print_traceback
 
 
 @contextlib.contextmanager

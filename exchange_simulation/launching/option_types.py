@@ -51,6 +51,14 @@ class Rate(SettingType[float | None]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | None:
         if value is None or str(value).strip().lower() == "max":
             return None
+        if is_shape(str(value)):
+            self.fail(
+                f"{value!r} is a load over time, and constant rates belong here, as 8000: exchange run --rate and "
+                "exchange bench NAME --rate take a load over time, and exchange sweep --vary "
+                "arrivals=fixed,steps:0.1@5+1@5 compares some",
+                param,
+                ctx,
+            )
         try:
             return float(number_of(str(value)))
         except InvalidOperation:

@@ -30,6 +30,7 @@ The rig itself, from the command down:
 |---|---|
 | running.py | `exchange bench NAME` and `suite`: measure, judge, write, show |
 | suite.py, benchmark_record.py | the record of all benchmarks, and of one |
+| expected_time.py | how long a benchmark will take on a quiet machine |
 | cell_turns.py | all cells in turns, noisy ones again; the order and the rule are those of trials, in repeats/ |
 | report.py, plots.py | tables and page; answer and ratios are those of reports/comparison/ |
 | verdicts.py | which rows are compared, judged by repeats/ |

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from exchange.json_records import Record
-from exchange_simulation.messaging.cell import Cell, Figures, Results
+from exchange_simulation.messaging.cell import Cell, Counts, Figures, Results
 from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.point import Point, Settings, by_size
 from exchange_simulation.messaging.presentation import Column, Plot
@@ -79,6 +79,8 @@ class BenchmarkDefinition:
     transports: str = "amqp,zeromq"
     """The default of `--transport`."""
     summary_sentences: Callable[[Sequence[dict[str, Any]]], Sequence[str]] = lambda _rows: ()
+    flood_s: Callable[[Cell], float] = Counts().flood_s
+    """About how long a cell takes that sends its messages as fast as it can, for the plan; not called for others."""
     takes_rate: bool = False
     """The benchmark takes `--rate`: its publishers, or those that ask, can be offered a load, as `cell.load` says."""
     saturation_reasons: Callable[[Cell, Results], list[str]] = no_reasons

@@ -16,11 +16,11 @@ from exchange_simulation.launching.launch.brokers import Brokers
 from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.record.machine import host_facts, now, versions
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
-from exchange_simulation.messaging.cell import least_duration_s
 from exchange_simulation.messaging.cell_turns import TIMES_LONGER, measure_in_turns
 from exchange_simulation.messaging.earlier import earlier_tries
+from exchange_simulation.messaging.expected_time import expected_s_of_plan
 from exchange_simulation.messaging.measurements import Measurements
-from exchange_simulation.messaging.point import LOCAL, Settings
+from exchange_simulation.messaging.point import Settings
 from exchange_simulation.messaging.setup import BenchmarkPlan, check_cells, check_hosts, plan_of
 from exchange_simulation.messaging.setups import Setups
 from exchange_simulation.repeats.noise_rule import RedoRule
@@ -30,17 +30,6 @@ from transports.base import TransportError
 INTERRUPTED = "interrupted"
 ERRORS_OF_A_BENCHMARK = (click.ClickException, TransportError, OSError, BadSetting)
 """Errors that end a benchmark with a sentence."""
-ROLE_START_S = 0.01
-"""Seconds that it takes to start and end one of many roles without a broker."""
-ROLE_START_AT_BROKER_S = 0.02
-"""The same for a role that connects to a broker."""
-
-MEASUREMENT_START_S = 0.4
-"""Seconds that a measurement takes beside its messages and the start of its roles."""
-FLOOD_S = 0.5
-"""The usual duration of a cell that sends the default number of messages as fast as it can."""
-FLOOD_ON_NETWORK_S = 2.0
-"""The same on an emulated network, which the larger messages fill."""
 
 RecordSoFar = Callable[[], Record]
 """Makes the record of everything that was measured so far."""
@@ -135,35 +124,16 @@ def _take_over(measurements: Measurements, earlier: Record) -> None:
     say(f"{earlier['benchmark']}: goes on, after {counted(count, 'measurements')}")
 
 
-def expected_s(benchmark: BenchmarkDefinition, settings: Settings) -> float:
-    """Return about how long a benchmark takes, if no measurement is noisy. UserError if it cannot be measured here.
-
-    Only a cell with a rate, or with a sample, has a known duration; others are taken to send the default number of
-    messages.
-    """
-    cells = plan_of(benchmark, settings).cells
-    expected = 0.0
-    for cell, role_count in zip(cells, check_cells(benchmark, cells), strict=True):
-        role_start_s = ROLE_START_AT_BROKER_S if cell.has_broker else ROLE_START_S
-        flood_s = FLOOD_S if cell.network == LOCAL else FLOOD_ON_NETWORK_S
-        expected += MEASUREMENT_START_S + role_count * role_start_s + (least_duration_s(cell) or flood_s)
-    return float(settings["repeats"] * expected)
-
-
 def _announce(
     benchmark: BenchmarkDefinition, plan: BenchmarkPlan, role_counts: Sequence[int], repeats: int, rule: RedoRule | None
 ) -> None:
-    """Say how much is measured, how long that takes at least, and which cells are left out.
+    """Say how much is measured, about how long that takes, and which cells are left out.
 
-    For example: de-spsc: 4 cells of up to 2 roles, measured 6 times; noisy ones again (--keep-noisy: never)
+    For example: de-spsc: 4 cells of up to 2 roles, measured 6 times: about 22 s; noisy ones again (--keep-noisy: never)
     """
-    least_s = 0.0
-    for cell, role_count in zip(plan.cells, role_counts, strict=True):
-        role_start_s = ROLE_START_AT_BROKER_S if cell.has_broker else ROLE_START_S
-        least_s += repeats * (least_duration_s(cell) + role_count * role_start_s)
     extent = f"{counted(len(plan.cells), 'cells')} of up to {counted(max(role_counts), 'roles')}"
-    least = f": at least about {duration_in_words(least_s)}" if least_s >= 1 else ""
+    duration = duration_in_words(expected_s_of_plan(benchmark, plan, role_counts, repeats))
     again = "; noisy ones again (--keep-noisy: never)" if rule else ""
-    say(f"{benchmark.name}: {extent}, measured {counted(repeats, 'times')}{least}{again}")
+    say(f"{benchmark.name}: {extent}, measured {counted(repeats, 'times')}: about {duration}{again}")
     for reason in plan.left_out:
         say(f"{benchmark.name}: left out, {reason}")

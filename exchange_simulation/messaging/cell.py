@@ -10,6 +10,7 @@ from exchange_simulation.messaging.message_load import MessageLoad
 from exchange_simulation.messaging.point import (
     BATCH,
     BROKERS,
+    LOCAL,
     MAX,
     NETWORK,
     RATE,
@@ -34,6 +35,10 @@ LEAST_MESSAGES = 64
 """The smallest default number of messages of a cell without a rate."""
 QUICK_DIVISOR = 10
 """A quick run divides the default number of messages by this."""
+FLOOD_S = 0.5
+"""The usual duration of a cell that sends its messages as fast as it can, of which the messages take half."""
+FLOOD_ON_NETWORK_S = 2.0
+"""The same on an emulated network, which the larger messages fill."""
 
 Figures = dict[str, float]
 Results = Mapping[str, RoleResult]
@@ -57,6 +62,15 @@ class Counts:
         if quick:
             count //= QUICK_DIVISOR
         return max(LEAST_MESSAGES, count)
+
+    def flood_s(self, cell: Cell, streams: int = 1) -> float:
+        """About how long a cell takes that sends its messages as fast as it can, on each of so many streams.
+
+        More messages than by default take longer, as those of several streams do.
+        """
+        usual_s = FLOOD_S if cell.network == LOCAL else FLOOD_ON_NETWORK_S
+        default_count = self.default_count(cell.size, cell.has_broker, quick=False)
+        return usual_s * max(1.0, streams * cell.count(self) / default_count / 2)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,8 @@ LARGEST = 1 << 20
 """The size of the papers' largest message; the buffers of every transport have room for it."""
 LEAST_RATE_PER_S = 0.1
 QUICK_REPEATS = 3
+MOST_STEPS = 100
+"""The largest number of steps of a load over time: each receiver has buckets, and each table a row, for every step."""
 OPTIONS_OF_OUTPUT = {"results", "name", "as_json"}
 """Options that choose the place and the form of the outcome, and not the measurement."""
 
@@ -156,6 +158,12 @@ def rates_of(text: str) -> tuple[float | str | None, ...]:
     if is_shape(text):
         shape = RateOrShape().convert(text, None, None)
         assert isinstance(shape, LoadShape)
+        steps = len(shape.segments)
+        if steps > MOST_STEPS:
+            raise click.BadParameter(
+                f"a load of {steps:,} steps is too long for a benchmark, whose tables have a row for each: give "
+                f"{MOST_STEPS} or fewer, as ramps, or offer it by exchange run --rate"
+            )
         for segment in shape.segments:
             _check_rates(segment.first, segment.last)
         return (shape.typed,)

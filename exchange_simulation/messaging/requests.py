@@ -19,6 +19,7 @@ import numpy as np
 
 from exchange.measurements import LogBuckets
 from exchange.unique import unique
+from exchange_simulation.launching.errors import UserError
 from exchange_simulation.messaging.cell import Cell, Counts, Figures, Results
 from exchange_simulation.messaging.flow import OpenLoop
 from exchange_simulation.messaging.message_load import MessageLoad
@@ -37,6 +38,8 @@ BATCH_BYTES = 1 << 22
 """Room for replies, or requests, that come together."""
 MOST_REQUESTS = 1 << 39
 """More requests than a thread can send: the end of its sample ends them."""
+MOST_ROUND_TRIPS = 50_000_000
+"""The largest number of round trips of an asker, which keeps up to three times of each, 24 bytes, until its end."""
 END_OF_THREAD = FrameBatch.of(b"")
 """The empty request with which a thread ends."""
 
@@ -165,7 +168,13 @@ class PingPong:
     counts: Counts
 
     def roles(self, cell: Cell, links: Links) -> list[Role]:
+        """UserError for more round trips than the asker can keep the times of."""
         count = cell.count(self.counts)
+        if count > MOST_ROUND_TRIPS:
+            raise UserError(
+                f"{cell}: {count:,} round trips are too many, since the time of each is kept in memory until the end: "
+                f"give a --count, or --seconds at a --rate, of {MOST_ROUND_TRIPS:,} or fewer"
+            )
         listener, connector = links.pair(cell.size)
         return [
             Role(self.answerer, Answer(cell.size, count), (listener,)),

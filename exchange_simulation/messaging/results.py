@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import time
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import click
 from exchange.json_records import Record
 from exchange.record_kinds import BenchRecord
 from exchange_simulation.launching.files import new_run_folder, write_json
+from exchange_simulation.launching.folder_lock import locked
 from exchange_simulation.launching.record.reading import read_record
 
 FILE = "bench.json"
@@ -27,10 +29,21 @@ class ResultsFolder:
     def __init__(self, results: Path, name: str, *, goes_on: bool = False) -> None:
         """UserError if no such folder can be made. With `goes_on` it is there, with an interrupted benchmark."""
         self.folder = results / name
+        self._goes_on = goes_on
         if not goes_on:
             new_run_folder(results, name).rmdir()
         self._results = results
         self._next_write_s = 0.0
+
+    def __enter__(self) -> ResultsFolder:
+        """Lock the folder in the context, from its first record on. UserError if another process has locked it."""
+        self._lock = contextlib.ExitStack()
+        if self._goes_on:
+            self._lock.enter_context(locked(self.folder))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.close()
 
     def write_now_and_then(self, record: Callable[[], Record]) -> None:
         """Write the record so far, unless the last write was a short time ago."""
@@ -44,7 +57,7 @@ class ResultsFolder:
         """Write the record; makes the folder before the first record. ClickException if there is no room."""
         is_new = not self.folder.exists()
         if is_new:
-            new_run_folder(self._results, self.folder.name)
+            self._lock.enter_context(locked(new_run_folder(self._results, self.folder.name)))
         try:
             write_json(self.folder / FILE, record)
         except click.ClickException:

@@ -114,7 +114,7 @@ def _measured(
 ) -> MeasuredBenchmark:
     """Measure; write the record as it grows, then the page. UserError or ClickException if nothing was measured."""
     folder = results_folder.folder
-    with interruption_noted():
+    with interruption_noted(), results_folder:
         try:
             with Brokers() as brokers, brokers.broker_end_as_cannot_start():
                 record = measure_all(folder.name, brokers, results_folder.write_now_and_then)

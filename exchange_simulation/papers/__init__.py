@@ -11,7 +11,7 @@
 | catalogue.py | the papers by name, and the list of all their figures and tables |
 | paper_folder.py | reads a paper's folder, and tests its claims |
 | measuring.py | `exchange paper NAME`: measures the parts, writes the record and the page |
-| dry_run.py | the commands, and about how long each takes |
+| planned.py | the commands, and about how long each takes |
 | table_1.py, beside_ours.py | values that a paper prints, beside ours |
 | sentences.py, page.py, terminal.py | the outcome in sentences, as a page, and in the terminal |
 | reporting.py | `exchange report` of a paper's folder |

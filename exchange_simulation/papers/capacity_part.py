@@ -8,10 +8,12 @@ from pathlib import Path
 
 from exchange.json_records import Record
 from exchange.record_kinds import CapacityRecord
-from exchange_simulation.experiments.capacity.capacity import PROBE_OVERHEAD_S, measured_capacity
+from exchange_simulation.experiments.capacity.capacity import measured_capacity
 from exchange_simulation.experiments.capacity.exchange_rates import ExchangeRates, objective_of
+from exchange_simulation.experiments.capacity.planned_search import PlannedSearch
 from exchange_simulation.experiments.capacity.search import SearchSettings
 from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.launch.brokers import broker_start_s
 from exchange_simulation.launching.record.reading import read_record
 from exchange_simulation.launching.typed_settings import run_settings
 from exchange_simulation.papers.beside_ours import BesideOurs
@@ -50,8 +52,8 @@ class CapacityPart(PaperPart):
         return self.quick_search if extent.quick else self.full_search
 
     def expected_s(self, extent: Extent) -> float:
-        search = self._search(extent)
-        return search.most_probes * (search.seconds + search.pause_s + PROBE_OVERHEAD_S)
+        planned = PlannedSearch.of(self.load(extent), self._search(extent))
+        return broker_start_s(self.transport) + planned.shortest_s
 
     def measure(self, parent: Path, extent: Extent) -> Record:
         folder = parent / self.name

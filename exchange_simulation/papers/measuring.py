@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ import click
 from exchange.json_records import SCHEMA, Record
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import dated_name, new_run_folder, write_json
+from exchange_simulation.launching.folder_lock import locked
 from exchange_simulation.launching.interrupts import interruption_noted
 from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.record.machine import host_facts, now, versions
@@ -31,6 +33,7 @@ from exchange_simulation.papers.paper_folder import (
     read_parts,
     tested_claims,
 )
+from exchange_simulation.papers.planned import PlannedPart, planned_parts, total_in_words
 from exchange_simulation.reports.report import page_unless_missing
 
 FAILED = "failed"
@@ -58,13 +61,33 @@ def measure_paper(paper: Paper, extent: Extent, *, results: str, name: str | Non
     return _Measurement(paper, extent, folder, started_at=now()).run()
 
 
-def resume_paper(paper: Paper, results: str, name: str) -> MeasuredPaper:
-    """Measure the parts that an earlier measurement lacks. UserError if `name` is no measurement of this paper."""
-    folder = Path(results) / name
+def resume_paper(paper: Paper, folder: Path) -> MeasuredPaper:
+    """Measure the parts that the measurement in `folder` lacks. UserError if it is none of this paper."""
+    record = _record_to_resume(paper, folder)
+    return _Measurement(paper, recorded_extent(record), folder, record["started_at"]).run()
+
+
+def parts_left(paper: Paper, folder: Path) -> list[PlannedPart]:
+    """Return the paper's parts: which of them the measurement in `folder` has, and how long the others take.
+
+    UserError if it is none of this paper.
+    """
+    extent = recorded_extent(_record_to_resume(paper, folder))
+    return planned_parts(paper, extent, partial(_is_measured, folder))
+
+
+def _record_to_resume(paper: Paper, folder: Path) -> Record:
+    """Return the record in `folder`. UserError if it is of no measurement of this paper."""
     record = read_paper(folder)
     if record["paper"] != paper.name:
         raise UserError(f"{folder} was made by exchange paper {record['paper']}: type that name before --resume")
-    return _Measurement(paper, recorded_extent(record), folder, record["started_at"]).run()
+    return record
+
+
+def _is_measured(folder: Path, part: PaperPart) -> bool:
+    """Return whether the part was measured to its end."""
+    record = read_part(folder, part)
+    return record is not None and record["status"] != PARTIAL
 
 
 @dataclass
@@ -81,10 +104,12 @@ class _Measurement:
         failures: dict[str, str] = {}
         parts = self.paper.parts
         began_s = time.monotonic()
-        with interruption_noted() as interruption:
+        with interruption_noted() as interruption, locked(self.folder):
             self._write(failures)
+            planned = planned_parts(self.paper, self.extent, partial(_is_measured, self.folder))
+            say(f"{self.paper.name}: {total_in_words(planned)}")
             for number, part in enumerate(parts, start=1):
-                if self._is_measured(part):
+                if _is_measured(self.folder, part):
                     say(f"{number} of {len(parts)}, {part.name}: measured already")
                     continue
                 say(f"{number} of {len(parts)}, {part.name}: {part.command(self.extent)}")
@@ -121,11 +146,6 @@ class _Measurement:
         except click.ClickException as error:
             return error.format_message()
         return ""
-
-    def _is_measured(self, part: PaperPart) -> bool:
-        """Return whether the part was measured to its end."""
-        record = read_part(self.folder, part)
-        return record is not None and record["status"] != PARTIAL
 
     def _write(self, failures: dict[str, str]) -> Record:
         """Write the record of everything that was measured so far, and return it."""

@@ -13,8 +13,6 @@ OTHER_ALLOCATOR = "amqp?allocator=aobf"
 """Another strategy of Erlang's allocator: address order, best fit."""
 QUEUES = 10
 """The report's number of shared queues; --quick has fewer, so its values do not stand beside the report's."""
-FULL_S = 240.0
-"""Seconds of a measurement in full: 12,000,240 transfers, of which two processors make about 50,000 a second."""
 RATES = {
     "transfers_per_s": "transfers/s",
     "publishes_per_s": "messages/s into the broker",
@@ -51,7 +49,6 @@ PARTS = (
             ),
         ),
         in_words=RATES,
-        full_s=FULL_S,
         full="--transport amqp --clients 60 --packing 16 --delivery confirmed",
         quick="--transport amqp --clients 6 --qt 2 --count 6000 --packing 16 --delivery confirmed",
     ),
@@ -68,7 +65,6 @@ PARTS = (
         ),
         drawn=(),
         in_words=RATES,
-        full_s=FULL_S,
         full=FANOUT,
         quick=f"{FANOUT} --qt 2 --count 6000",
     ),
@@ -85,7 +81,6 @@ PARTS = (
         published=(),
         drawn=(),
         in_words=RATES,
-        full_s=FULL_S,
         full="--transport 'amqp,amqp?schedulers=1' --clients 60 --delivery confirmed",
         quick="--transport 'amqp,amqp?schedulers=1' --clients 6 --qt 2 --count 6000 --delivery confirmed",
     ),
@@ -105,7 +100,6 @@ PARTS = (
         ),
         drawn=(),
         in_words=RATES,
-        full_s=FULL_S,
         full="--transport 'amqp,amqp?allocator=aobf' --clients 60 --delivery confirmed",
         quick="--transport 'amqp,amqp?allocator=aobf' --clients 6 --qt 2 --count 6000 --delivery confirmed",
     ),
@@ -123,7 +117,6 @@ PARTS = (
         published=(),
         drawn=(),
         in_words=RATES,
-        full_s=FULL_S,
         full=f"--transport '{IN_MEMORY},{ON_DISK}' --clients 60",
         quick=f"--transport '{IN_MEMORY},{ON_DISK}' --clients 6 --qt 2 --count 6000",
     ),

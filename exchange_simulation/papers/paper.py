@@ -23,9 +23,9 @@ from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.record.disk import disk_in_words
 from exchange_simulation.launching.record.reading import Unusable, read_record
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
-from exchange_simulation.messaging.benchmark_record import expected_s
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.earlier import can_go_on
+from exchange_simulation.messaging.expected_time import expected_s
 from exchange_simulation.messaging.options import settings_from_words
 from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.plots import figures_of
@@ -34,7 +34,6 @@ from exchange_simulation.messaging.report import PAGE as BENCH_PAGE
 from exchange_simulation.messaging.report import published_beside_ours, short
 from exchange_simulation.messaging.results import read as read_benchmark
 from exchange_simulation.messaging.running import measured_benchmark, resumed_benchmark
-from exchange_simulation.messaging.setup import plan_of
 from exchange_simulation.papers.beside_ours import BesideOurs
 from exchange_simulation.papers.claims import Claim
 from exchange_simulation.papers.extent import Extent
@@ -146,8 +145,6 @@ class BenchPart(PaperPart):
     """The options of the paper's own extent."""
     quick: str
     """The options of `--quick`."""
-    full_s: float = 0.0
-    """Seconds of one measurement in full, where messages are far more than a benchmark's default; 0 elsewhere."""
     published: Sequence[Published] | None = None
     """What the paper printed, for a benchmark that another paper describes; None for the benchmark's own values."""
     drawn: Sequence[str] | None = None
@@ -172,10 +169,7 @@ class BenchPart(PaperPart):
         return [*words, "--repeats", str(self.repeats_of(extent))]
 
     def expected_s(self, extent: Extent) -> float:
-        benchmark, settings = self._benchmark(extent)
-        if extent.quick or not self.full_s:
-            return expected_s(benchmark, settings)
-        return self.full_s * self.repeats_of(extent) * len(plan_of(benchmark, settings).cells)
+        return expected_s(*self._benchmark(extent))
 
     def measure(self, parent: Path, extent: Extent) -> Record:
         benchmark, settings = self._benchmark(extent)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
@@ -12,7 +11,7 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.option_types import OneOf, Scheme
 from exchange_simulation.launching.options import json_option
 
-STATUSES = ("complete", "saturated", "invalid", "partial", "unfinished", "damaged", "newer")
+STATUSES = ("complete", "saturated", "invalid", "partial", "interrupted", "running", "unfinished", "damaged", "newer")
 
 results_option = click.option(
     "--results", default="results", show_default=True, metavar="DIR", help="Where runs and trials are kept."
@@ -32,7 +31,7 @@ def _names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list
 def command() -> None:
     """List what was run, show it again, compare two of them, or repeat one.
 
-    NAME is a folder's name in DIR, TRIAL/RUN, a path, or the end of a name, if only one folder has it.
+    NAME is a folder's name in DIR, TRIAL/RUN, a path, or a beginning or an end of a name that only one folder has.
 
     Example: exchange results list; exchange results show first
     """
@@ -44,7 +43,7 @@ def command() -> None:
 @click.option(
     "--status",
     type=OneOf(STATUSES),
-    help="Only this status. Unfinished: no record yet. Damaged, newer: it cannot be read.",
+    help="Only this status. Unfinished: killed before it had a record. Damaged, newer: it cannot be read.",
 )
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the N newest.")
 @json_option
@@ -116,21 +115,20 @@ def diff(first: str, second: str, results: str, as_json: bool) -> None:
 
 
 @command.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=_names)
 @results_option
 def repair(name: str | None, results: str) -> None:
     """Write run.json of a run whose launcher died, from what the run left; without NAME, of all such runs in DIR.
 
     Example: exchange results repair first
     """
-    from exchange_simulation.cli.results.kinds import folders
+    from exchange_simulation.cli.results.kinds import find, folders
     from exchange_simulation.cli.results.rerun import repair_all, repair_and_report
     from exchange_simulation.launching.record.begun import left_unfinished
 
     if name is not None:
-        in_results = Path(results) / name
-        is_path = not os.path.isdir(in_results) and os.path.isdir(name)
-        repair_and_report(Path(name) if is_path else in_results)
+        folder, _ = find(Path(results), name)
+        repair_and_report(folder)
         return
     folders(Path(results))  # UserError if it cannot be read: then no run would be found either
     unfinished = list(left_unfinished(Path(results)))

@@ -16,8 +16,8 @@ from exchange_simulation.launching.record.reading import damage_named
 from transports.registry import scheme_of
 
 if TYPE_CHECKING:
-    from exchange_simulation.experiments.capacity.capacity import SearchedLoad
     from exchange_simulation.experiments.capacity.search import SearchSettings
+    from exchange_simulation.experiments.capacity.searched_load import SearchedLoad
 
 
 class CapacityKind(FolderKind):

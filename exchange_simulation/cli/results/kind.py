@@ -5,7 +5,7 @@ from __future__ import annotations
 import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,14 @@ from exchange_simulation.cli.results.difference import (
     print_rows,
 )
 from exchange_simulation.launching.errors import UserError
+from exchange_simulation.launching.folder_lock import is_locked
 from exchange_simulation.launching.record.noise_summary import noise_of
 from exchange_simulation.launching.record.reading import UNFINISHED, Unusable, damage_named, read_record
 
+RUNNING = "running"
+PARTIAL = "partial"
+INTERRUPTED = "interrupted"
+"""Statuses that a record has while its measurement goes on: they would stay if its process were killed."""
 SETTINGS_AND_MACHINE = all_fields_of("settings", "host", "versions")
 
 
@@ -95,11 +100,21 @@ class FolderKind(ABC):
 
     def row(self, folder: Path) -> ListedFolder:
         """The folder's line in the list, also if its record cannot be used."""
+        row = self._recorded_row(folder)
+        has_no_end = row.status in (PARTIAL, INTERRUPTED, UNFINISHED)
+        return replace(row, status=RUNNING) if has_no_end and self.is_running(folder) else row
+
+    def _recorded_row(self, folder: Path) -> ListedFolder:
+        """The folder's line, by its record alone."""
         try:
             with damage_named(folder):
                 return self.row_of(folder, self.read(folder))
         except Unusable as error:
             return unusable_row(folder, self.name, error)
+
+    def is_running(self, folder: Path) -> bool:
+        """Whether a process of this host measures in the folder now."""
+        return is_locked(folder)
 
     @abstractmethod
     def row_of(self, folder: Path, record: Record) -> ListedFolder:

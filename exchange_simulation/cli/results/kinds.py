@@ -59,16 +59,20 @@ def folders(results: Path) -> list[Path]:
 
 
 def find(results: Path, name: str) -> tuple[Path, FolderKind]:
-    """Find a folder by its name, by TRIAL/RUN, by a path, or by the end of a name. UserError if none."""
+    """Find a folder by its name, by TRIAL/RUN, by a path, or by a beginning or an end that one name has.
+
+    UserError if none.
+    """
     for path in (results / name, Path(name)):
         if os.path.isdir(path):
             return path, known_kind(path)
     known_folders = [path for path in folders(results) if kind_of(path) is not None]
-    matches = [path for path in known_folders if path.name.endswith(name)]
+    matches = [path for path in known_folders if path.name.startswith(name) or path.name.endswith(name)]
     if len(matches) == 1:
         return matches[0], known_kind(matches[0])
     if matches:
-        raise UserError(f"{counted(len(matches), 'names')} in {results} end in {name}: {_listed(matches)}; give more")
+        names = counted(len(matches), "names")
+        raise UserError(f"{names} in {results} begin or end with {name}: {_listed(matches)}; give more")
     close = get_close_matches(name, [path.name for path in known_folders], n=1)
     meant = f" (did you mean {close[0]}?)" if close else ""
     raise UserError(f"{results} holds no run or trial called {name}{meant}; exchange results list shows what there is")

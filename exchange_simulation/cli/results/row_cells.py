@@ -7,7 +7,7 @@ from datetime import datetime
 
 from exchange.unique import unique
 from exchange.words import counted
-from exchange_simulation.cli.results.kind import ListedFolder
+from exchange_simulation.cli.results.kind import RUNNING, ListedFolder
 from exchange_simulation.launching.record.noise import MOST_SHARE
 from exchange_simulation.launching.record.reading import UNFINISHED
 from exchange_simulation.reports.formats.few_orders import has_enough_orders
@@ -80,7 +80,7 @@ def words_of(row: ListedFolder) -> str:
     progress = f"{row.runs} of {row.planned_runs} runs"
     if row.words is not None:
         return row.words
-    if row.status == UNFINISHED:
+    if row.status in (UNFINISHED, RUNNING) and row.reason is not None:
         written = f"written {_ago(row)}"
         return f"{progress}, {written}" if is_trial else written
     if row.reason is not None:

@@ -14,6 +14,7 @@ from exchange_simulation.cli.results.difference import Parts, differing, print_l
 from exchange_simulation.cli.results.kind import FolderKind, ListedFolder
 from exchange_simulation.cli.results.rerun import refuse_journal_elsewhere, settings_of_record, warn_of_differences
 from exchange_simulation.launching.metrics import COMPARISON_METRICS, NAGLE_METRICS, Metric, number_at, orders_measured
+from exchange_simulation.launching.record.begun import settings_under_way
 from exchange_simulation.launching.record.noise import noise_words
 from exchange_simulation.reports.formats.few_orders import has_enough_orders
 from exchange_simulation.reports.formats.numbers import number_text
@@ -63,6 +64,9 @@ class RunKind(FolderKind):
             p99_us=number_at("completion_us", "due", "p99")(record),
             orders_measured=orders_measured(record),
         )
+
+    def is_running(self, folder: Path) -> bool:
+        return settings_under_way(folder) is not None
 
     def show(self, folder: Path, record: Record) -> None:  # noqa: ARG002
         """Print the record as `exchange run` did, then the conditions of the run."""

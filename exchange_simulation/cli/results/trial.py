@@ -53,7 +53,7 @@ class TrialKind(FolderKind):
             f"not go on, exchange {_study_of(plan)} --resume {folder.name} does",
         )
 
-    def row(self, folder: Path) -> ListedFolder:
+    def _recorded_row(self, folder: Path) -> ListedFolder:
         """Return the folder's line in the list. Without a usable record, the line comes from the plan."""
         try:
             with damage_named(folder):
@@ -61,7 +61,7 @@ class TrialKind(FolderKind):
                 planned = _planned_row(folder, plan)
         except Unusable as error:
             return unusable_row(folder, self.name, error)
-        row = super().row(folder)
+        row = super()._recorded_row(folder)
         if row.reason is None:
             return row
         runs = _finished_runs(folder, plan)

@@ -26,7 +26,7 @@ from starlette.routing import Route
 from exchange.settings import RunSettings
 from exchange.words import is_utf8, printable
 from exchange_simulation.cli.results.difference import Part, parts_added_to
-from exchange_simulation.cli.results.kind import FolderKind, ListedFolder
+from exchange_simulation.cli.results.kind import RUNNING, FolderKind, ListedFolder
 from exchange_simulation.cli.results.kinds import folders, kind_of, known_kind
 from exchange_simulation.cli.results.row_cells import (
     figures_of,
@@ -43,7 +43,7 @@ from exchange_simulation.launching.errors import UserError, reading
 from exchange_simulation.launching.files import read_own_file
 from exchange_simulation.launching.process_group import ProcessGroup
 from exchange_simulation.launching.record.begun import settings_under_way
-from exchange_simulation.launching.record.reading import damage_named, settings_as_written
+from exchange_simulation.launching.record.reading import UNFINISHED, damage_named, settings_as_written
 from exchange_simulation.reports.drawing.templates import SCRIPT_HASH as REPORT_SCRIPT_HASH
 from exchange_simulation.reports.drawing.templates import templates
 from exchange_simulation.reports.formats.few_orders import has_enough_orders
@@ -123,8 +123,8 @@ class Site:
             if kind is not None:
                 rows.append(self._row(folder, kind))
         rows.sort(key=moment_of, reverse=True)
-        unfinished = [row.name for row in rows if row.status == "unfinished" and row.what == "run"]
-        live = [name for name in unfinished if is_utf8(name) and self._is_under_way(self._results / name)]
+        without_record = [row.name for row in rows if row.status in (RUNNING, UNFINISHED) and row.what == "run"]
+        live = [name for name in without_record if is_utf8(name) and self._is_under_way(self._results / name)]
         first = [option for option in FORM if option.field in FIRST_FIELDS]
         more = [option for option in FORM if option.field not in FIRST_FIELDS]
         return self._page_of(
@@ -151,7 +151,8 @@ class Site:
             if known_written_ns == written_ns:
                 return known_row
         row = kind.row(folder)
-        self._rows[folder] = written_ns, row
+        if row.status != RUNNING:  # its process may end without another record
+            self._rows[folder] = written_ns, row
         return row
 
     def _side(self, request: Request) -> Response:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from exchange.json_records import SCHEMA, Record
-from exchange.load_axis import LoadAxis
-from exchange.search_times import SearchTimes
-from exchange.words import counted
 from exchange_simulation.experiments.capacity.curve import ProbeOutcome
+from exchange_simulation.experiments.capacity.planned_search import PlannedSearch
 from exchange_simulation.experiments.capacity.search import CapacitySearch, SearchSettings
+from exchange_simulation.experiments.capacity.searched_load import SearchedLoad
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import new_run_folder, write_json
+from exchange_simulation.launching.folder_lock import locked
 from exchange_simulation.launching.interrupts import interruption_noted, pause
 from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.record.machine import host_facts, now, versions
@@ -25,46 +24,12 @@ from exchange_simulation.launching.record.noise import noise_words
 from exchange_simulation.launching.record.noise_summary import noise_banner
 from exchange_simulation.repeats.noise_rule import RedoRule, noise_caveats, set_aside_words
 from exchange_simulation.reports.capacity.page import FILE, write_page
-from exchange_simulation.reports.capacity.table import headline, show, subject_of
-from exchange_simulation.reports.formats.times import duration_in_words
+from exchange_simulation.reports.capacity.table import headline, show
+from exchange_simulation.reports.progress import part_of_whole
 from exchange_simulation.reports.report import outcome_line, print_measured
 
-PROBE_OVERHEAD_S = 2.5
-"""Time of a probe beside its orders: processes start, load their compiled kernels and end."""
 VALUE_WIDTH = 21
 """The width of a value with its unit in a line of progress."""
-
-
-class SearchedLoad(Protocol):
-    """The load that a search varies: orders a second to the exchange, or the scale of a benchmark."""
-
-    @property
-    def axis(self) -> LoadAxis: ...
-
-    def lowest_value(self) -> float:
-        """Return the lowest value that can be judged.
-
-        UserError if the search would start below that value, or nothing can be measured.
-        """
-
-    def record_header(self) -> Record:
-        """Return the record's first fields, among them the objective and the settings."""
-
-    def ready(self) -> AbstractContextManager[None]:
-        """Return a context with the resources that all probes share. For example: a private broker."""
-
-    def times(self) -> SearchTimes:
-        """Return how long a probe takes, and the measurement of the ceiling."""
-
-    def ceiling(self, folder: Path) -> float:
-        """Return the highest value that can be offered. A run that measures this value leaves its files in `folder`."""
-
-    def probe(self, folder: Path, value: float) -> Record:
-        """Measure at a value in `folder`. UserError if that cannot start.
-
-        Returns the probe's part of the record: the value under the axis's name, `holds`, `why` if it does not hold,
-        `log_ratio` of figure and bound if there is a figure, `noise_share`, and more.
-        """
 
 
 @dataclass
@@ -74,6 +39,7 @@ class Prober:
     folder: Path
     load: SearchedLoad
     pause_s: float
+    most_probes: int
     rule: RedoRule | None
     """The rule on noisy probes, fixed before the first probe; None if every probe counts."""
     on_probe: Callable[[], object]
@@ -85,25 +51,27 @@ class Prober:
 
     def probe(self, value: float) -> ProbeOutcome:
         """Probe at a value, and repeat the probe while it is noisy and the rule allows. The quietest try counts."""
-        tries = [self._measure(value)]
-        while self._needs_another_try(tries):
-            say(f"{self._in_words(value)}: again, since {noise_words(_run_record_of(tries[-1]))}")
-            try:
-                tries.append(self._measure(value))
-            except (KeyboardInterrupt, UserError):
-                self.set_aside += tries
-                raise
+        number = f"probe {len(self.probes) + 1:>{len(str(self.most_probes))}} of at most {self.most_probes}"
+        with part_of_whole(f"{number}:"):
+            tries = [self._measure(value)]
+            while self._needs_another_try(tries):
+                say(f"{number}: {self._in_words(value)}: again, since {noise_words(_run_record_of(tries[-1]))}")
+                try:
+                    tries.append(self._measure(value))
+                except (KeyboardInterrupt, UserError):
+                    self.set_aside += tries
+                    raise
         chosen = self._chosen(tries)
         self.set_aside += [probe for probe in tries if probe is not chosen]
         self.probes.append(chosen)
-        self._say_outcome(chosen)
+        self._say_outcome(number, chosen)
         self.on_probe()
         return ProbeOutcome(chosen[self.load.axis.name], chosen["holds"], chosen["log_ratio"])
 
-    def _say_outcome(self, probe: Record) -> None:
-        """Tell the user whether a probe held, and if not, why."""
+    def _say_outcome(self, number: str, probe: Record) -> None:
+        """Tell the user whether a probe held, and if not, why. `number` has its number in words."""
         outcome = f"failed, {probe['why']}" if probe["why"] else "held"
-        say(f"{self._in_words(probe[self.load.axis.name])}: {outcome}")
+        say(f"{number}: {self._in_words(probe[self.load.axis.name])}: {outcome}")
 
     def _in_words(self, value: float) -> str:
         """Return the value with its unit, padded to the width of the progress lines' first column."""
@@ -221,15 +189,17 @@ def capacity(load: SearchedLoad, search_settings: SearchSettings, folder: Path, 
 
 def measured_capacity(load: SearchedLoad, search_settings: SearchSettings, folder: Path) -> MeasuredCapacity:
     """Search the capacity in a new folder. UserError if the first probe cannot start."""
-    lowest_value = load.lowest_value()
-    rule = RedoRule.of_plan(search_settings.most_probes) if search_settings.redo_noisy else None
-    with interruption_noted() as interruption:
-        new_run_folder(folder.parent, folder.name)
+    planned = PlannedSearch.of(load, search_settings)
+    lowest_value = planned.lowest_value
+    rule = planned.rule
+    with interruption_noted() as interruption, locked(new_run_folder(folder.parent, folder.name)):
+        say(planned.in_one_line)
         capacity_record = CapacityRecordFile(folder, load, rule)
         prober = Prober(
             folder=folder,
             load=load,
             pause_s=search_settings.pause_s,
+            most_probes=search_settings.most_probes,
             rule=rule,
             on_probe=lambda: None,
             is_interrupted=lambda: interruption.came,
@@ -239,37 +209,6 @@ def measured_capacity(load: SearchedLoad, search_settings: SearchSettings, folde
         _run(search, prober)
         record = capacity_record.write(prober, search, is_over=True)
         return MeasuredCapacity(record, write_page(folder, record), is_complete=not search.stopped)
-
-
-def planned_search(load: SearchedLoad, search_settings: SearchSettings) -> Iterator[str]:
-    """Yield sentences on a search that was not begun: what it looks for, and how long it takes at most.
-
-    UserError if it could not begin.
-    """
-    lowest = load.lowest_value()
-    header = load.record_header()
-    subject = subject_of(header)
-    begins_at = load.axis.in_words(f"{search_settings.start_per_s:,.10g}")
-    yield f"{subject}: the highest {load.axis.noun} that holds {header['objective']}, from {begins_at} on"
-    if header["needed_orders"]:
-        needed = f"{header['needed_orders']:,} {'messages' if 'benchmark' in header else 'orders'}"
-        yield f"a probe needs {needed}, so the lowest {load.axis.noun} is {lowest:,.4g}"
-    rule = RedoRule.of_plan(search_settings.most_probes) if search_settings.redo_noisy else None
-    times = load.times()
-    around_s = search_settings.pause_s + PROBE_OVERHEAD_S
-    most_runs = search_settings.most_probes + (rule.most_extra_runs if rule else 0)
-    shortest_s = search_settings.most_probes * (times.shortest_probe_s + around_s)
-    longest_s = most_runs * (times.longest_probe_s + around_s)
-    if times.longest_ceiling_s:
-        longest_s += times.longest_ceiling_s + around_s
-    probes = counted(search_settings.most_probes, "probes")
-    shortest = duration_in_words(shortest_s)
-    longest = duration_in_words(longest_s)
-    duration = shortest if shortest == longest else f"{shortest} to {longest}"
-    precision = f"{search_settings.precision:.1%}"
-    yield f"up to {probes}, {duration} in all; it ends sooner once the interval is {precision} to either side"
-    if rule:
-        yield f"{rule.in_words('probes')} (--keep-noisy: never)"
 
 
 def _run(search: CapacitySearch, prober: Prober) -> None:

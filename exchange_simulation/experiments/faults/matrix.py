@@ -24,6 +24,7 @@ from exchange_simulation.experiments.faults.injection import FAULTS
 from exchange_simulation.experiments.faults.load import FaultLoad, hosts_in
 from exchange_simulation.launching.errors import CannotStart, UserError
 from exchange_simulation.launching.files import dated_name, new_run_folder, write_json
+from exchange_simulation.launching.folder_lock import locked
 from exchange_simulation.launching.hosts.hosts_file import HostsFile
 from exchange_simulation.launching.interrupts import interruptible, interruption_noted
 from exchange_simulation.launching.launch.brokers import Brokers
@@ -187,7 +188,8 @@ def measured_matrix(plan: FaultPlan, results: str, name: str | None) -> Measured
     with interruption_noted():
         folder = new_run_folder(Path(results), name or dated_name("faults"))
         say(f"{counted(len(plan.cells), 'runs')}, about {max(1, plan.expected_s / 60):.0f} min")
-        record = _measured(plan, folder)
+        with locked(folder):
+            record = _measured(plan, folder)
         return MeasuredMatrix(folder, record, write_page(folder, record))
 
 

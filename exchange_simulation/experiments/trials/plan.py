@@ -7,7 +7,7 @@ run, so that the trial can be resumed after an interruption.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -22,6 +22,7 @@ from exchange_simulation.experiments.trials.arms import TrialArm
 from exchange_simulation.experiments.trials.study import COMPARE, STUDIES, Study
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.files import write_json
+from exchange_simulation.launching.launch.brokers import broker_start_s
 from exchange_simulation.launching.record.reading import UnknownSettings, record_for_report, settings_as_written
 from exchange_simulation.repeats.noise_rule import RedoRule
 from exchange_simulation.repeats.turns import in_turns
@@ -161,8 +162,15 @@ class TrialPlan:
 
 
 def expected_s(plan: TrialPlan, steps: Sequence[TrialStep]) -> float:
-    """Return how long these runs will take."""
-    return sum(run_s(step.arm.settings) + plan.pause_s for step in steps)
+    """Return how long these runs will take, with the start of their brokers."""
+    runs_s = sum(run_s(step.arm.settings) + plan.pause_s for step in steps)
+    return runs_s + sum(broker_start_s(transport) for transport, _ in _brokers_of(steps))
+
+
+def _brokers_of(steps: Iterable[TrialStep]) -> set[tuple[str, bool]]:
+    """Return the brokers of these runs: the transport, and whether Nagle's algorithm is on at the broker."""
+    settings_of_runs = (step.arm.settings for step in steps)
+    return {(settings.transport, "broker" in settings.nagle) for settings in settings_of_runs}
 
 
 def run_s(settings: RunSettings) -> float:

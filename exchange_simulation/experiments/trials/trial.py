@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import shutil
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,10 +36,11 @@ from exchange_simulation.experiments.trials.results import FILE, results
 from exchange_simulation.experiments.trials.study import COMPARE, NAGLE, SWEEP, Study
 from exchange_simulation.experiments.trials.verdicts import detectable, unreachable
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.files import dated_name, new_run_folder, write_json
+from exchange_simulation.launching.files import dated_name, new_run_folder, planned_place, write_json
+from exchange_simulation.launching.folder_lock import locked
 from exchange_simulation.launching.interrupts import interruption_noted
 from exchange_simulation.launching.launch.brokers import Brokers
-from exchange_simulation.launching.notices import has_listener, say
+from exchange_simulation.launching.notices import has_listener, prints_one_line, say
 from exchange_simulation.launching.record.noise_summary import noise_banner
 from exchange_simulation.launching.transport_checks import check_server
 from exchange_simulation.reports.comparison.answer import headline
@@ -60,13 +59,29 @@ SHOW: dict[str, Callable[[dict[str, Any]], None]] = {COMPARE.name: show, NAGLE.n
 """Functions that print a trial's record, by study."""
 
 
-def show_plan(plan: TrialPlan, as_json: bool, results: str) -> int:
-    """Print the plan's runs, and make none. Returns the exit code, 0."""
+def show_plan(plan: TrialPlan, parent: str, name: str | None, as_json: bool) -> int:
+    """Print the plan of a new trial, and make no run. Returns the exit code, 0. UserError if its folder exists."""
+    place = planned_place(Path(parent), name)
+    return _show_plan(plan, [*plan.warm_ups, *plan.steps], Path(parent), place, as_json)
+
+
+def show_plan_of_rest(folder: Path, as_json: bool, study: Study) -> int:
+    """Print an interrupted trial's missing runs, and make none. Returns the exit code, 0. UserError as resuming."""
+    plan = _plan_to_resume(folder, study)
+    return _show_plan(plan, remaining_steps(folder, plan), folder.parent, f"the results are in {folder}", as_json)
+
+
+def _show_plan(plan: TrialPlan, steps: Sequence[TrialStep], results: Path, place: str, as_json: bool) -> int:
+    """Print what the plan's missing runs are, how long they take and where they go. Returns the exit code, 0."""
     if as_json:
         print_json(plan_as_dict(plan))
-    else:
-        steps = [*plan.warm_ups, *plan.steps]
-        _print([*announcement(plan, steps, Path(results)), *listing(steps)])
+        return 0
+    sentences = list(announcement(plan, steps, results))
+    if prints_one_line():
+        click.echo(" ".join(sentences[0].split()))
+        return 0
+    for line in [*sentences, place, *listing(steps)]:
+        click.echo(line)
     return 0
 
 
@@ -96,22 +111,26 @@ def run_trial(plan: TrialPlan, parent: str, name: str | None, as_json: bool) -> 
     return _show(trial, as_json)
 
 
-def resume_trial(parent: str, name: str, as_json: bool, study: Study = COMPARE) -> Trial:
+def resume_trial(folder: Path, as_json: bool, study: Study = COMPARE) -> Trial:
     """Make the missing runs of an interrupted trial, and show the trial. UserError if `study` made no such trial."""
-    folder = Path(parent) / name
-    study_of_plan = read_plan(folder).study
-    if study_of_plan is not study:
-        raise UserError(
-            f"{folder} was made by exchange {study_of_plan.name}: type exchange {study_of_plan.name} --resume {name}"
-        )
+    _plan_to_resume(folder, study)
     trial = resumed_trial(folder, partial(_print, to_stderr=as_json))
     return _show(trial, as_json)
+
+
+def _plan_to_resume(folder: Path, study: Study) -> TrialPlan:
+    """Return the plan of an interrupted trial. UserError if there is none, or another study made it."""
+    plan = read_plan(folder)
+    if plan.study is not study:
+        command = f"exchange {plan.study.name}"
+        raise UserError(f"{folder} was made by {command}: type {command} --resume {folder.name}")
+    return plan
 
 
 def resumed_trial(folder: Path, announce: Announce) -> Trial:
     """Make the missing runs of the interrupted trial in `folder`. UserError if there is none."""
     plan = read_plan(folder)
-    with interruption_noted(), _alone(folder):
+    with interruption_noted(), locked(folder):
         remove_outcomes(folder)
         if remaining_steps(folder, plan) or (plan.next_look and results(folder, plan)["undecided"]):
             if plan.resumed is not None:
@@ -131,23 +150,12 @@ def new_trial(plan: TrialPlan, parent: str, name: str | None, announce: Announce
         folder = new_run_folder(Path(parent), name or dated_name(plan.study.name))
         write_plan(folder, plan)
         try:
-            with _alone(folder):
+            with locked(folder):
                 return _run_trial(folder, plan, announce)
         except UserError:
             if all(is_warm_up(path.parent) for path in folder.glob("*/run.json")):
                 shutil.rmtree(folder)
             raise
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Lock the trial, since runs of two processes would disturb each other. UserError if another process has it."""
-    with (folder / ".lock").open("wb") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise UserError(f"another process makes the runs of {folder}: wait until it has ended") from error
-        yield
 
 
 def _run_trial(folder: Path, plan: TrialPlan, announce: Announce) -> Trial:

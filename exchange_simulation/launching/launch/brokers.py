@@ -21,7 +21,7 @@ from exchange_simulation.launching.record.machine import has_proc
 from exchange_simulation.launching.transport_urls import split_query, url_options_of, with_option
 from transports.base import Address, BadAddress, TransportError, mask
 from transports.declaration import Broker, RunningBroker, ServerPlace
-from transports.registry import transport_of
+from transports.registry import scheme_of, transport_of
 from transports.servers.starting import ServerDidNotStart
 
 if TYPE_CHECKING:
@@ -196,6 +196,14 @@ def _is_alive(running: RunningBroker) -> bool:
     except OSError:
         return False
     return True
+
+
+def broker_start_s(transport: str) -> float:
+    """Return about how long the private broker of a scheme or URL takes to start and to end; 0 if none is started."""
+    declared = transport_of(scheme_of(transport)).broker
+    if declared is None or "://" in transport:
+        return 0.0
+    return declared().start_s
 
 
 def broker_of_run(settings: RunSettings, brokers: Brokers, number: int = 1) -> RunningBroker:

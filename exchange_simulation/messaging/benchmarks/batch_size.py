@@ -66,6 +66,7 @@ BENCHMARK = BenchmarkDefinition(
     roles=STREAM.roles,
     judge=STREAM.judge,
     figures=figures,
+    flood_s=COUNTS.flood_s,
     takes_rate=True,
     columns=(
         Column("messages_per_s", "messages/s, packed", with_interval=True),

@@ -48,6 +48,7 @@ BENCHMARK = BenchmarkDefinition(
     roles=STREAMS.roles,
     judge=STREAMS.judge,
     figures=lambda cell, results: by_publishers_clock(cell.size, results, STREAMS.figures(cell, results)),
+    flood_s=lambda cell: COUNTS.flood_s(cell, cell.point["pairs"]),
     takes_rate=True,
     columns=(
         Column("messages_per_s", "messages/s, all", with_interval=True),

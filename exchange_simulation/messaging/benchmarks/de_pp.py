@@ -23,6 +23,7 @@ BENCHMARK = BenchmarkDefinition(
     roles=PING_PONG.roles,
     judge=PING_PONG.judge,
     figures=PING_PONG.figures,
+    flood_s=PING_PONG.counts.flood_s,
     takes_rate=True,
     saturation_reasons=askers_fell_behind,
     columns=(

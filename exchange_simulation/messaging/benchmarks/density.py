@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.benchmarks import throughput
-from exchange_simulation.messaging.benchmarks.throughput import STREAM
+from exchange_simulation.messaging.benchmarks.throughput import COUNTS, STREAM
 from exchange_simulation.messaging.cell import Cell, Figures, Results
 from exchange_simulation.messaging.options import COUNT, sizes_option
 from exchange_simulation.messaging.paper import Published
@@ -39,6 +39,7 @@ BENCHMARK = BenchmarkDefinition(
     roles=STREAM.roles,
     judge=STREAM.judge,
     figures=figures,
+    flood_s=COUNTS.flood_s,
     takes_rate=True,
     columns=(
         Column("between_arrivals_ns", "ns between arrivals", with_interval=True),

@@ -55,6 +55,11 @@ def count_of(cell: Cell) -> int:
     return max(8, count // cell.point["consumers"])
 
 
+def flood_s(cell: Cell) -> float:
+    """About how long a cell takes that publishes as fast as it can. A user's number of messages is not divided."""
+    return COUNTS.flood_s(cell, streams=cell.point["consumers"] if cell.settings.get("count") else 1)
+
+
 def roles(cell: Cell, links: Links) -> list[Role]:
     consumers = cell.point["consumers"]
     (publisher,), subscriber = links.many(cell.size * consumers, Pattern.FANOUT)
@@ -83,6 +88,7 @@ BENCHMARK = BenchmarkDefinition(
     roles=roles,
     judge=lambda cell, results: wrong_with_published(results, count_of(cell)),
     figures=figures,
+    flood_s=flood_s,
     takes_rate=True,
     columns=(
         Column("published_per_s", "published/s", with_interval=True),

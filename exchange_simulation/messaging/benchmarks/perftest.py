@@ -45,6 +45,10 @@ MESSAGES = 100_000
 """The default number of messages of each publisher, as in the report."""
 QUICK_MESSAGES = 10_000
 """The same with `--quick`."""
+TRANSFERS_PER_S = 50_000.0
+"""Messages into the broker and out of it that two processors usually make a second."""
+TRANSFERS_PER_S_BROKERLESS = 500_000.0
+"""The same without a broker."""
 MODES = {SHARED: Pattern.QUEUE, "fanout": Pattern.FANOUT, "topic": Pattern.TOPIC}
 
 ROLES = click.IntRange(1, 10_000)
@@ -248,6 +252,12 @@ def destinations_of(cell: Cell) -> list[Destination]:
     ]
 
 
+def flood_s(cell: Cell) -> float:
+    """About how long a cell takes that publishes as fast as it can."""
+    transfers = sum(destination.published + destination.delivered for destination in destinations_of(cell))
+    return transfers / (TRANSFERS_PER_S if cell.has_broker else TRANSFERS_PER_S_BROKERLESS)
+
+
 def roles(cell: Cell, links: Links) -> list[Role]:
     destinations = destinations_of(cell)
     pause_s = rest_s(sum(destination.shape.subscribers for destination in destinations))
@@ -371,6 +381,7 @@ BENCHMARK = BenchmarkDefinition(
     roles=roles,
     judge=judge,
     figures=figures,
+    flood_s=flood_s,
     takes_rate=True,
     saturation_reasons=fell_behind,
     columns=(

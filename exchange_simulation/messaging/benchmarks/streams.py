@@ -67,6 +67,7 @@ BENCHMARK = BenchmarkDefinition(
     roles=STREAMS.roles,
     judge=STREAMS.judge,
     figures=figures,
+    flood_s=lambda cell: COUNTS.flood_s(cell, cell.point["streams"]),
     takes_rate=True,
     columns=(
         Column("messages_per_s", "messages/s, all", with_interval=True),

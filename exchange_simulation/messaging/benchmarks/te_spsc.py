@@ -129,6 +129,7 @@ BENCHMARK = BenchmarkDefinition(
     roles=roles,
     judge=lambda cell, results: wrong_with_published(results, cell.count(COUNTS)),
     figures=lambda cell, results: by_publishers_clock(cell.size, results, published_figures(cell.size, results)),
+    flood_s=COUNTS.flood_s,
     takes_rate=True,
     columns=(
         Column("messages_per_s", "messages/s", with_interval=True),

@@ -14,7 +14,8 @@ from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.presentation import Column, Plot
 from exchange_simulation.messaging.streams import Streams, with_megabits
 
-STREAM = Streams(messages=lambda cell: cell.count(Counts(brokerless=5_000_000, total_bytes=1 << 29)))
+COUNTS = Counts(brokerless=5_000_000, total_bytes=1 << 29)
+STREAM = Streams(messages=lambda cell: cell.count(COUNTS))
 SMALL = Published(
     "messages/s, one stream of small messages, ours of 64 B",
     "2.6 million",
@@ -48,6 +49,7 @@ BENCHMARK = BenchmarkDefinition(
     roles=STREAM.roles,
     judge=STREAM.judge,
     figures=figures,
+    flood_s=COUNTS.flood_s,
     takes_rate=True,
     columns=(
         Column("messages_per_s", "messages/s", with_interval=True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -144,14 +145,71 @@ def test_beside_a_mode_every_option_is_refused_or_changes_something(
 
 
 def test_every_option_that_runs_nothing_is_a_mode() -> None:
-    """A new option whose help says that nothing is run belongs into MODES, with the options that it makes idle."""
+    """A new option whose help says that nothing is run belongs into MODES, with the options that it makes idle.
+
+    `--dry-run` makes none idle.
+    """
     words_of_modes = re.compile(r"(run|measure|make)s? nothing|Print a file")
     for words, command in ALL_COMMANDS.items():
         for param in command.params:
             is_mode = isinstance(param, click.Option) and words_of_modes.search(param.help or "")
-            if is_mode:
+            if is_mode and param.name != "dry_run":
                 declared = {mode.parameter for mode in modes_of(words)}
                 assert param.name in declared, (words, param.name)
+
+
+WITH_A_PLAN = {
+    words: command
+    for words, command in ALL_COMMANDS.items()
+    if any(param.name == "dry_run" for param in command.params)
+}
+
+
+def test_a_plan_takes_every_option_of_the_command_that_it_plans(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user adds --dry-run to the command that is about to be started."""
+    monkeypatch.chdir(tmp_path)
+    assert {words[0] for words in WITH_A_PLAN} == {"compare", "nagle", "sweep", "capacity", "paper"}
+    refused = []
+    for words, command in WITH_A_PLAN.items():
+        for param in command.get_params(click.Context(command)):
+            is_of_click = "--help" in param.opts or is_refused_everywhere(param)
+            is_another_mode = is_mode_of(words, param)
+            if not is_of_click and not is_another_mode and is_refused(words, command, ["--dry-run", *sample_of(param)]):
+                refused.append((words, param.name))
+    assert refused == []
+
+
+PLANS = {
+    "compare --repeats 2 --no-spark --junit gate.xml --markdown gate.md -v": "zeromq, tcp; 5 rates",
+    "nagle --repeats 2 --no-spark": "Nagle off",
+    "sweep --rates 1000 --transports zeromq,tcp --yes": "zeromq, tcp; 1 block",
+    "capacity --transport tcp --keep-noisy": "tcp: the highest rate",
+    "paper supply-chain --quick --export out": "exchange bench supply-chain",
+}
+
+
+@pytest.mark.parametrize("line", PLANS)
+def test_a_plan_says_where_the_results_would_be_and_leaves_nothing(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = line.split()
+    planned = CliRunner().invoke(main, [*words, "--name", "mine", "--dry-run"])
+    assert planned.exit_code == 0, planned.output
+    assert PLANS[line] in planned.stdout
+    assert "the results will be in results/mine" in planned.stdout
+    unnamed = CliRunner().invoke(main, [*words, "--dry-run"])
+    assert "the results will be in a new folder of results" in unnamed.stdout
+    in_one_line = CliRunner().invoke(main, [*(word for word in words if word != "-v"), "-q", "--dry-run"])
+    assert len(in_one_line.stdout.splitlines()) == 1
+    as_json = CliRunner().invoke(main, [*words, "--json", "--dry-run"])
+    assert json.loads(as_json.stdout)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "results" / "mine").mkdir(parents=True)
+    refused = CliRunner().invoke(main, [*words, "--name", "mine", "--dry-run"])
+    assert (refused.exit_code, "results/mine exists already" in refused.stderr) == (2, True)
 
 
 def test_modes_and_needs_name_options_that_exist() -> None:
@@ -187,15 +245,11 @@ REFUSED = {
     "faults --list --transports nosuch": "--transports changes nothing beside --list",
     "bench supply-chain --plan --json": "--json changes nothing beside --plan, which prints what will flow",
     "sweep --example --json": "--json changes nothing beside --example",
-    "paper mrg --dry-run --json": "--json changes nothing beside --dry-run, which prints the commands and runs nothing",
-    "paper supply-chain --dry-run --name mine": "--name changes nothing beside --dry-run",
     "bench de-spsc --seconds 2": "--seconds is how long messages are offered at a rate: give a --rate too",
     "bench perftest --seconds 2": "--seconds is how long messages are offered at a rate: give a --rate too",
     "bench request-reply --rate 100@1s,200@1s --sample 2": "replies are counted as long as a load over time lasts",
     "simulate --rate 500": "--rate is for the times of events: give --events, --trades or --quotes too",
     "simulate --events --trades": "--trades is part of --events",
-    "compare --dry-run -q": "--quiet changes nothing beside --dry-run",
-    "compare --dry-run --junit gate.xml": "--junit changes nothing beside --dry-run",
     "run --live-spark --no-spark": "--no-spark leaves Spark out: give one",
     "run --rate max --pace spin:50": "at --rate max no order is due",
     "run --transport memory --orders 10 --depth": "--depth is for market data: give --subscribers too",
@@ -243,8 +297,10 @@ def test_a_search_for_a_capacity_has_a_plan(tmp_path: Path, monkeypatch: pytest.
     planned = CliRunner().invoke(main, ["capacity", "--dry-run", "--transport", "tcp", "--probes", "12"])
     assert planned.exit_code == 0, planned.output
     lines = planned.stdout.splitlines()
-    assert lines[0] == "tcp: the highest rate that holds p99 <= 1ms, from 2,000 orders/s on"
-    assert lines[2].startswith("up to 12 probes, ")
+    assert lines[0].startswith(
+        "tcp: the highest rate that holds p99 <= 1ms, from 2,000 orders/s on: up to 12 probes of 2"
+    )
+    assert lines[1] == "it ends sooner once the interval is 5.0% to either side"
     assert list(tmp_path.iterdir()) == []
 
 

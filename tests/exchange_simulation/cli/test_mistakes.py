@@ -328,8 +328,8 @@ TOO_LONG = "x" * 256
     [
         (["serve", "--results", TOO_LONG], "is no folder: choose another one with --results"),
         (["results", "repair", "--results", TOO_LONG], "File name too long; choose another place with --results"),
-        (["results", "repair", TOO_LONG], "has no begun.json"),
-        (["compare", "--resume", TOO_LONG, "--results", "."], "there is no plan.json in it"),
+        (["results", "repair", TOO_LONG, "--results", "."], "holds no run or trial called"),
+        (["compare", "--resume", TOO_LONG, "--results", "."], "holds no run or trial called"),
         (["spark", "summary", TOO_LONG], "is no folder: give the folder of a run"),
         (["keys", TOO_LONG], "File name too long"),
     ],
@@ -357,13 +357,6 @@ def test_results_that_cannot_be_read_are_refused(
     monkeypatch.setattr(Path, "iterdir", unreadable)
     monkeypatch.setattr("exchange_simulation.cli.serve.server.Server.run", lambda _: None)
     assert f"cannot read {tmp_path}: Permission denied" in refused(*words, "--results", tmp_path)
-
-
-def test_a_report_of_a_folder_that_cannot_be_searched_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "access", lambda _path, mode: mode != os.X_OK)
-    assert "is not executable" in refused("report", tmp_path)
 
 
 def test_a_folder_whose_spool_is_a_file_is_no_run(tmp_path: Path) -> None:

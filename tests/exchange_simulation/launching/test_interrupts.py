@@ -74,8 +74,8 @@ def test_a_signal_is_raised_inside_a_wait() -> None:
         signal.raise_signal(signal.SIGINT)
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_no_next_step_begins_where_an_exception_got_lost() -> None:
+def test_no_next_step_begins_where_an_exception_got_lost_and_python_prints_nothing_about_it() -> None:
+    """pytest makes an error of what Python would print: the traceback of llvmlite's finalizer came with an exit."""
     with interruption_noted(raises_everywhere=True):
         raise_if_interrupted()
         gone_with_a_signal(signal.SIGINT)

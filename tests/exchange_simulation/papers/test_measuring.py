@@ -74,6 +74,7 @@ def test_a_part_that_fails_loses_itself_alone(tmp_path: Path) -> None:
     record = json.loads((tmp_path / "p" / "paper.json").read_text())
     page = (tmp_path / "p" / "paper.html").read_text()
     assert code == 1
+    assert errors.startswith("tiny: 2 parts, in all about 2 s on a quiet machine\n")
     assert [part["status"] for part in record["parts"]] == ["failed", "complete"]
     assert "broken failed, the others go on" in errors
     assert "broken, failed" in output
@@ -105,8 +106,19 @@ def test_a_paper_is_measured_from_python_and_found_again(tmp_path: Path) -> None
 def test_a_paper_goes_on_with_the_parts_that_it_lacks(tmp_path: Path) -> None:
     measure(tmp_path)
     measured = (tmp_path / "p" / "small" / "bench.json").stat().st_mtime_ns
+    resume = ["paper", "tiny", "--results", str(tmp_path), "--resume", "p"]
 
-    finished = CliRunner().invoke(main, ["paper", "tiny", "--results", str(tmp_path), "--resume", "p"])
+    planned = CliRunner().invoke(main, [*resume, "--dry-run"])
+
+    commands = [line.partition("  # ") for line in planned.stdout.splitlines()]
+    assert commands[0][2].startswith("cannot be measured here: --cpus is publisher=4095")
+    assert commands[1][2] == "measured already"
+    assert planned.stdout.splitlines()[2:] == [
+        "# 1 of 2 parts left, in all about 0 s on a quiet machine",
+        f"# the results are in {tmp_path / 'p'}",
+    ]
+
+    finished = CliRunner().invoke(main, resume)
 
     assert finished.exit_code == 1
     assert "2 of 2, small: measured already" in finished.stderr

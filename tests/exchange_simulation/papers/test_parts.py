@@ -17,8 +17,8 @@ from exchange.json_records import Record
 from exchange_simulation import BadOption
 from exchange_simulation.cli.main import main
 from exchange_simulation.experiments.capacity import capacity as capacity_module
-from exchange_simulation.experiments.capacity.capacity import SearchedLoad
 from exchange_simulation.experiments.capacity.search import SearchSettings
+from exchange_simulation.experiments.capacity.searched_load import SearchedLoad
 from exchange_simulation.experiments.trials.plan import plan_as_dict
 from exchange_simulation.papers import capacity_part
 from exchange_simulation.papers.capacity_part import CapacityPart
@@ -100,10 +100,10 @@ def test_a_dry_run_says_how_long_the_first_paper_takes(options: list[str], least
     finished = CliRunner().invoke(main, ["paper", "amqp", *options, "--dry-run"])
 
     expected_s = sum(part.expected_s(Extent(quick=bool(options))) for part in paper.parts)
-    *commands, total = finished.stdout.splitlines()
+    *commands, total, _place = finished.stdout.splitlines()
     assert least_s < expected_s < most_s
     assert all("  # about " in command for command in commands)
-    assert total.startswith(f"# in all about {duration_in_words(expected_s)} on a quiet machine")
+    assert total.startswith(f"# 10 parts, in all about {duration_in_words(expected_s)} on a quiet machine")
     assert ("--resume" in total) == (not options)
 
 
@@ -112,14 +112,14 @@ def test_repeats_are_those_of_every_command_that_has_some_and_change_its_time() 
 
     finished = CliRunner().invoke(main, words)
 
-    *commands, total = finished.stdout.splitlines()
+    *commands, total, _place = finished.stdout.splitlines()
     search = next(command for command in commands if command.startswith("exchange capacity"))
     others = [command for command in commands if command != search]
     expected_s = sum(part.expected_s(replace(FULL, repeats=1)) for part in PAPERS["amqp"].parts)
     assert all("--repeats 1  # about " in command for command in others)
     assert search.endswith("no repeats here: a search probes each rate as often as it needs")
     assert expected_s < 5 * 3600
-    assert total.startswith(f"# in all about {duration_in_words(expected_s)} ")
+    assert total.startswith(f"# 10 parts, in all about {duration_in_words(expected_s)} ")
 
 
 @pytest.mark.parametrize("repeats", ["0", "-1", "x", "1001"])
@@ -179,11 +179,11 @@ def test_networks_take_the_place_of_the_papers_and_transports_stand_beside_its_o
 
     finished = CliRunner().invoke(main, words)
 
-    *commands, total = finished.stdout.splitlines()
+    *commands, total, _place = finished.stdout.splitlines()
     on_loopback_alone = ("exchange capacity", "exchange compare")
     over_networks = [command for command in commands if not command.startswith(on_loopback_alone)]
     assert finished.exit_code == 0, finished.output
-    assert total.startswith("# in all about ")
+    assert total.startswith("# 10 parts, in all about ")
     assert len(over_networks) == len(commands) - 2
     assert all("--network local,gige" in command for command in over_networks)
     assert commands[1].startswith("exchange bench de-spsc --transport amqp,nats --sizes")

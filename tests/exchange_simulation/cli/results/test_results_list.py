@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from kept_folders import DAY, put_bytes, put_run, put_trial, results
 
 from exchange_simulation.cli.main import main
+from exchange_simulation.launching.folder_lock import locked
 
 LOCAL = f"{datetime.fromisoformat(f'{DAY}:20+00:00').astimezone():%m-%d %H:%M}"
 LONG = "20261121-144220-zeromq+inproc-16000-dd2dd4"
@@ -108,6 +109,20 @@ def test_a_trial_without_a_record_is_listed_with_its_finished_runs(results_folde
     assert row["runs"] == 4
     assert row["planned_runs"] == 4
     assert "4 of 4 runs, written " in line_with("killed-t", results_folder)
+
+
+def test_a_trial_whose_process_lives_is_listed_as_running(tmp_path: Path) -> None:
+    folder = put_trial(tmp_path, "trial", finished=False)
+    with locked(folder):
+        assert rows(tmp_path)["trial"]["status"] == "running"
+        assert list(rows(tmp_path, "--status", "running")) == ["trial"]
+        assert "running" in line_with("4 of 4 runs, written ", tmp_path)
+    assert rows(tmp_path)["trial"]["status"] == "unfinished"
+
+
+def test_a_finished_trial_is_not_called_running_while_its_tables_are_made(tmp_path: Path) -> None:
+    with locked(put_trial(tmp_path, "trial")):
+        assert rows(tmp_path)["trial"]["status"] == "complete"
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,10 @@ from typing import Any
 
 import orjson
 import pytest
+from click.testing import CliRunner
 from kept_folders import figures, put_bytes, put_run, put_trial, record, results
 
+from exchange_simulation.cli.main import main
 from exchange_simulation.reports.comparison.table import show as show_comparison
 from exchange_simulation.reports.run.terminal import show_record
 
@@ -52,6 +54,17 @@ def test_a_name_may_be_a_path_or_the_end_of_one_name(results_folder: Path) -> No
         "aabb01": "20261121-tcp-aabb01",
     }.items():
         assert orjson.loads(results(results_folder, "show", name, "--json").stdout)["name"] == shown
+
+
+def test_a_report_finds_a_folder_by_an_end_or_a_beginning_of_its_name(tmp_path: Path) -> None:
+    put_trial(tmp_path, "20261121-144220-compare-2f5519")
+    put_run(tmp_path, "20261122-100000-zeromq-1000-aa5519")
+    for name in ("2f5519", "20261121-1"):
+        reported = CliRunner().invoke(main, ["report", name, "--results", str(tmp_path)])
+        assert reported.exit_code == 0, reported.output
+    refused = CliRunner().invoke(main, ["report", "5519", "--results", str(tmp_path)])
+    assert "2 names in" in refused.output
+    assert "begin or end with 5519" in refused.output
 
 
 def test_json_is_the_record_s_own_bytes(results_folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from math import ceil
@@ -150,7 +151,7 @@ def test_a_dry_run_tells_how_long_a_search_takes(options: tuple[object, ...], du
     """Regression: a search with probes of 20 s was said to take 11 min 30 s to 6 min 30 s."""
     planned = exchange_in_process("capacity", *options, "--dry-run")
     assert planned.code == 0, planned.err
-    assert f"up to 30 probes, {duration} in all" in planned.out
+    assert re.search(rf"on: up to 30 probes of [0-9. to]+ s, {duration} in all\n", planned.out)
 
 
 def test_the_lowest_rate_gives_the_longest_probe_enough_orders() -> None:
@@ -287,6 +288,19 @@ def test_a_noisy_probe_is_recorded_if_the_search_ends_in_its_repetition(
     assert [probe["noise_share"] for probe in record["probes"]] == quiet_probes
     assert [run["noise_share"] for run in record["set_aside"]] == [0.3]
     assert (tmp_path / "it" / record["set_aside"][0]["run"]).is_dir()
+
+
+def test_a_search_says_its_plan_and_numbers_its_probes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    searched(tmp_path, monkeypatch, iter([0.3, 0.0, 0.0, 0.0]), most_probes=12)
+    plan, *probes = capsys.readouterr().err.splitlines()
+    assert plan.startswith(
+        "zeromq: the highest rate that holds p99 <= 1ms, from 2,000 orders/s on: up to 12 probes of 2"
+    )
+    assert probes[0].startswith("probe  1 of at most 12:        2,000 orders/s: again, since others took 30% of all")
+    assert probes[1] == "probe  1 of at most 12:        2,000 orders/s: held"
+    assert probes[2].startswith("probe  2 of at most 12: ")
 
 
 def test_noisy_probes_are_repeated_up_to_the_cap_of_the_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

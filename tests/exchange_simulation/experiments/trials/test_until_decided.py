@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
+from click.testing import CliRunner
 from sample_trials import plan, put_all, record_of
 
 from exchange.settings import RunSettings
+from exchange_simulation.cli.main import main
 from exchange_simulation.experiments.trials import trial
 from exchange_simulation.experiments.trials.plan import read_plan, write_plan
 from exchange_simulation.experiments.trials.results import results
@@ -43,6 +46,18 @@ def test_decided_rows_end_a_trial_at_its_first_look(tmp_path: Path) -> None:
     assert read_plan(folder).repeats == 8
 
 
+def test_a_plan_of_a_trial_that_goes_on_has_the_missing_runs_alone(tmp_path: Path) -> None:
+    folder, _ = finished_trial(tmp_path, 3.0)
+    for repeat in ("08", "07"):
+        shutil.rmtree(next(folder.glob(f"{repeat}-*")))
+    planned = CliRunner().invoke(main, ["compare", "--resume", "trial", "--results", str(tmp_path), "--dry-run"])
+    assert planned.exit_code == 0, planned.output
+    assert "16 runs, 2 of them left" in " ".join(planned.stdout.split())
+    assert f"the results are in {folder}" in planned.stdout
+    assert [line.split()[1] for line in planned.stdout.splitlines() if line.startswith("repeat ")] == ["7", "8"]
+    assert len(list(folder.glob("08-*"))) == 1
+
+
 def test_a_trial_with_undecided_rows_makes_the_most_repeats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder, record = finished_trial(tmp_path, 1.0)
     assert record["repeats"] == 32
@@ -69,12 +84,12 @@ def test_a_trial_interrupted_before_its_second_warm_up_was_resumed(
     monkeypatch.setattr(trial, "measure_with_page", measure)
     planned = plan(repeats=2).with_looks(4)
     assert not trial.new_trial(planned, str(tmp_path), "mine", lambda _: None).is_whole
-    trial.resume_trial(str(tmp_path), "mine", as_json=False)
+    trial.resume_trial(tmp_path / "mine", as_json=False)
     record = orjson.loads((tmp_path / "mine" / "comparison.json").read_bytes())
     assert record["repeats"] == 4
     assert record["resumed"] == 1
     assert again == ["interrupted"]
-    trial.resume_trial(str(tmp_path), "mine", as_json=False)
+    trial.resume_trial(tmp_path / "mine", as_json=False)
     assert read_plan(tmp_path / "mine").resumed == 1, "there was nothing left to do"
 
 
@@ -146,8 +161,8 @@ def test_a_trial_cannot_be_resumed_while_another_process_makes_its_runs(
 ) -> None:
 
     def measure(folder: Path, settings: RunSettings, **_: object) -> dict[str, Any]:
-        with pytest.raises(UserError, match="another process makes the runs of"):
-            trial.resume_trial(str(tmp_path), "mine", as_json=False)
+        with pytest.raises(UserError, match="another process measures in"):
+            trial.resume_trial(tmp_path / "mine", as_json=False)
         record = record_of(folder, settings)
         (folder / "run.json").write_bytes(orjson.dumps(record))
         return record
@@ -155,7 +170,7 @@ def test_a_trial_cannot_be_resumed_while_another_process_makes_its_runs(
     monkeypatch.setattr(trial, "measure_with_page", measure)
     assert trial.new_trial(plan(repeats=2), str(tmp_path), "mine", lambda _: None).is_whole
     assert read_plan(tmp_path / "mine").resumed == 0
-    trial.resume_trial(str(tmp_path), "mine", as_json=False)
+    trial.resume_trial(tmp_path / "mine", as_json=False)
 
 
 def test_a_trial_that_fails_in_the_middle_keeps_its_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
