@@ -27,7 +27,7 @@ PATIENCE_NS = 5_000_000_000
 class RabbitMq(Broker):
     starts = frozenset({"amqp"})
     place = "user@host:port/vhost"
-    start_s = 4.0
+    start_s = 3.0
     client_variables = (PASSWORD,)
     client_file_variables = (PASSWORD_FILE, CA_FILE)
 
