@@ -21,27 +21,27 @@ from tests.exchange_simulation.messaging.test_plan import settings
         (
             "request-reply",
             "--transport amqp --clients 1..8 --threads 1,15 --sizes 64,1KiB --warm-up 1 --sample 2",
-            "32 cells of up to 9 roles, measured 6 times: about 11 min 18 s",
+            "32 cells of up to 9 roles, measured 6 times: about 11 min 17 s",
         ),
         (
             "te-spsc",
             "--transport amqp --consumers each --patterns 8 --sizes 64 --repeats 1",
-            "1 cell of up to 9 roles, measured 1 time: about 5 s",
+            "1 cell of up to 9 roles, measured 1 time: about 4 s",
         ),
         (
             "de-spsc",
             "--sizes 64 --rate 100,200 --seconds 60 --repeats 2",
-            "4 cells of up to 2 roles, measured 2 times: about 8 min 7 s",
+            "4 cells of up to 2 roles, measured 2 times: about 8 min 6 s",
         ),
         (
             "de-spsc",
             "--sizes 64 --rate 100 --count 6000 --repeats 1 --transport amqp",
-            "1 cell of up to 2 roles, measured 1 time: about 1 min 4 s",
+            "1 cell of up to 2 roles, measured 1 time: about 1 min 3 s",
         ),
         (
             "request-reply",
             "--clients 6 --threads 1 --preload 0,5 --network gige --transport amqp --sample 60 --repeats 1",
-            "1 cell of up to 7 roles, measured 1 time: about 1 min 5 s\n"
+            "1 cell of up to 7 roles, measured 1 time: about 1 min 4 s\n"
             "request-reply: left out, amqp: --network is gige, where nothing can be preloaded",
         ),
     ],
