@@ -11,7 +11,7 @@ from exchange.settings import DECLARED, RunSettings
 
 
 @dataclass(frozen=True, kw_only=True)
-class Need:
+class SettingNeed:
     """A condition without which a setting changes nothing in a run."""
 
     field: str
@@ -29,17 +29,17 @@ def _has_subscribers(settings: RunSettings) -> bool:
 
 
 NEEDS = (
-    Need(
+    SettingNeed(
         field="pace",
         is_met=_waits_for_due_times,
         words="is how the gateway waits for a due time, and at --rate max no order is due: leave it out",
     ),
-    Need(
+    SettingNeed(
         field="depth",
         is_met=_has_subscribers,
         words="is for market data: give --subscribers too",
     ),
-    Need(
+    SettingNeed(
         field="slow_subscriber",
         is_met=_has_subscribers,
         words="is for market data: give --subscribers too",
