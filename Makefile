@@ -21,7 +21,7 @@ setup-dev: .venv/.ready-dev ## add the test tools of requirements-dev.lock, and 
 test: setup-dev ## everything the tests need, then the tests
 	@.ci/tests 4
 
-test-fast: setup-dev ## the inner loop, a minute: no broker, JVM, browser or process, few examples of each property
+test-fast: setup-dev ## the inner loop, two minutes: no broker, JVM, browser or process, few examples of each property
 	@EXCHANGE_TESTS_EXAMPLES=5 $(BIN)/python -m pytest --numprocesses 2 --dist loadgroup -m "fast and not long and not jvm"
 
 test-browser: setup-dev ## the pages, opened in a real browser
