@@ -80,7 +80,9 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
         part("perftest", [{"size_bytes": 256, "queues": 10}], ("amqp", "zeromq"), "transfers", "transfers_per_s"),
     ]
     folder = tmp_path_factory.mktemp("suite")
-    write_page(folder, {"name": "suite", "parts": parts, "host": {"cpu": "one"}, "versions": {"python": "3.11"}})
+    write_page(
+        folder, {"name": "suite", "reasons": [], "parts": parts, "host": {"cpu": "one"}, "versions": {"python": "3.11"}}
+    )
     return folder
 
 
