@@ -28,11 +28,11 @@ def opening_tape(folder: Path, *words: object) -> Path:
 def test_a_run_with_an_opening_is_complete_and_matched_again(tmp_path: Path, words: tuple[object, ...]) -> None:
     instruments = ("--instruments", 3)
     tape = opening_tape(tmp_path, *instruments)
-    load = ("--rate", 8000, "--orders", 2000, "--record", "--name", "run")
+    load = ("--rate", 2000, "--orders", 2000, "--record", "--name", "run")
     finished = run_exchange(tmp_path, "--opening", tape, *instruments, *MIX, *load, *words)
     assert finished.code == 0, finished.err
     record = finished.record
-    assert record["status"] in {"complete", "saturated"}  # a busy machine may not keep the rate; no message is lost
+    assert record["status"] == "complete"
     assert record["settings"]["opening"] == str(tape)
     assert record["counts"]["orders_sent"] == 2000
     folder = tmp_path / "run"
