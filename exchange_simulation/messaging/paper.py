@@ -15,6 +15,8 @@ class Published:
     value: str
     level: float | None = None
     """The height of a horizontal line in a plot."""
+    level_label: str = "the paper"
+    """What stands at the end of that line."""
     points: Sequence[tuple[float, float]] = ()
     """The points of a line in a plot, which is named `title`."""
     figure: str = ""

@@ -137,7 +137,7 @@ def _chart(plot: Plot, rows: list[Row]) -> Chart:
         labels.append(_line(axes, plot, name, rows_of_line, colour, style))
     for published in plot.published:
         if published.level is not None:
-            labels.append(draw(axes, level(published.level), text="the paper", colour=MUTED))
+            labels.append(draw(axes, level(published.level), text=published.level_label, colour=MUTED))
         if published.points:
             labels.append(_published_line(axes, published, x_values[-1]))
     _x_axis(axes, plot, x_values)

@@ -32,6 +32,16 @@ def figure_at(figure: str, **point: Any) -> Read:
     return read
 
 
+def figure_at_highest(x: str, figure: str, **point: Any) -> Read:
+    """Read a benchmark's figure at the one cell with these values whose value of `x` is the highest measured."""
+
+    def read(record: Record) -> FigureReading:
+        row = max(_rows(record, point), key=lambda row: row["point"][x], default=None)
+        return FigureReading(_values(row, figure), _noise(record, [row])) if row else NOTHING
+
+    return read
+
+
 def largest(figure: str, **point: Any) -> Read:
     """Read the largest value of a benchmark's figure over all cells with these values, as a peak is read."""
     return _over_cells(figure, point, max)

@@ -14,6 +14,7 @@ from exchange_simulation.papers.statistics import (
     Read,
     constant,
     figure_at,
+    figure_at_highest,
     if_as_long_as,
     quotient,
     ratio,
@@ -68,6 +69,11 @@ def _planned(figure: str, **point: Any) -> Read:
     return undisturbed(figure_at(figure, **point))
 
 
+def _planned_at_highest_base(figure: str, topology: str) -> Read:
+    """Read the same at the highest BASE that was measured: 20 in the short form, 50 in full."""
+    return undisturbed(figure_at_highest("base", figure, topology=topology))
+
+
 def _share_claims(topology: str) -> Iterator[Claim]:
     """Table 5: each group's share of messages, and that this share does not change with BASE."""
     for group, share in PAPERS_MIX[topology].items():
@@ -87,9 +93,9 @@ def _share_claims(topology: str) -> Iterator[Claim]:
             "3.2, figures 5, 6" if topology == HORIZONTAL else "3.3, figures 8, 9",
             f"The share of group {group} does not change with BASE in the {topology} topology.",
             ratio(
-                f"% of messages of group {group}, {topology}, BASE {HIGH_BASE} over {LOW_BASE}",
+                f"% of messages of group {group}, {topology}, highest BASE over {LOW_BASE}",
                 CHAIN,
-                _planned(figure, topology=topology, base=HIGH_BASE),
+                _planned_at_highest_base(figure, topology),
                 here,
             ),
             at_least=1 - WITHIN,
@@ -131,9 +137,9 @@ def _growth_claims() -> Iterator[Claim]:
         "3.2",
         "In the horizontal topology the traffic of a supermarket stays the same.",
         ratio(
-            f"messages/s of a supermarket, BASE {HIGH_BASE} over {LOW_BASE}",
+            f"messages/s of a supermarket, highest BASE over {LOW_BASE}",
             CHAIN,
-            _planned("SM_messages_per_s", topology=HORIZONTAL, base=HIGH_BASE),
+            _planned_at_highest_base("SM_messages_per_s", HORIZONTAL),
             _planned("SM_messages_per_s", topology=HORIZONTAL, base=LOW_BASE),
         ),
         at_least=1 - WITHIN,

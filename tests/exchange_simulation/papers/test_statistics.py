@@ -20,6 +20,7 @@ from exchange_simulation.papers.sentences import headline, seen
 from exchange_simulation.papers.statistics import (
     constant,
     figure_at,
+    figure_at_highest,
     if_as_long_as,
     largest,
     largest_metric,
@@ -74,6 +75,13 @@ def test_a_claim_reads_the_papers_own_transport_and_loopback_unless_it_names_a_n
     assert largest("us")(record).values == {1: 1.0}
     assert figure_at("us", size_bytes=8)(record).values == {1: 1.0}
     assert figure_at("us", size_bytes=8, network="gige")(record).values == {1: 2.0}
+
+
+def test_the_highest_value_measured_is_read_whatever_the_order_of_the_cells() -> None:
+    record = record_of(tcp={8: 6.0, 64: 2.0, 32: 3.0})
+
+    assert figure_at_highest("size_bytes", "us")(record).values == {1: 2.0}
+    assert figure_at_highest("size_bytes", "us", network="gige")(record).values == {}
 
 
 def test_a_claim_on_a_network_that_was_not_measured_reads_nothing() -> None:

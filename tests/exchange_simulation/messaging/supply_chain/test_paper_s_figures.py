@@ -114,6 +114,17 @@ def test_values_of_tables_4_and_5_stand_beside_ours() -> None:
     assert "horizontal, group a" not in page, "no cell of it was measured"
 
 
+def test_table_4_stands_in_the_papers_order_with_the_average_behind_the_sizes() -> None:
+    titles = [value.title for value in PUBLISHED if "(table 4)" in value.title]
+
+    assert titles[:4] == [
+        "orderConf: kB, sizes 1, 2 and 3 (table 4), ours of the plan",
+        "orderConf: kB on average (table 4)",
+        "statInfoOrderDC: kB, sizes 1, 2 and 3 (table 4), ours of the plan",
+        "statInfoOrderDC: kB on average (table 4)",
+    ]
+
+
 def test_a_cell_with_a_failed_repeat_has_not_passed() -> None:
     """Regression: the sentence said "passed, 1 of 1" although a repeat had failed."""
     right = {"reasons": []}
