@@ -10,7 +10,8 @@ import click
 from click.core import ParameterSource
 
 from exchange_simulation.cli.gate_options import COMPARISON_OPTIONS, TypedGate
-from exchange_simulation.launching.errors import left_out
+from exchange_simulation.cli.results.kinds import find
+from exchange_simulation.cli.trial_tables import make_tables
 from exchange_simulation.launching.idle_settings import refuse_idle_settings
 from exchange_simulation.launching.option_types import Count, Seconds
 from exchange_simulation.launching.options import (
@@ -115,8 +116,6 @@ def make_or_resume(
     no_spark: bool = trial_options["no_spark"]
     typed_gate = TypedGate.of_parameters(trial_options) if "fail_if" in trial_options else None
     if trial_options["resume"] is not None:
-        from exchange_simulation.cli.results.kinds import find
-
         _refuse_options_beside_resume(ctx)
         folder, _ = find(Path(results), trial_options["resume"])
         gate = typed_gate.for_plan(read_plan(folder)) if typed_gate else None
@@ -148,29 +147,8 @@ def _exit_code(
     if typed_gate and gate:
         report = typed_gate.judged(gate, trial.folder, trial.record, to_stderr=as_json)
         exit_code = report.exit_code(exit_code)
-    follow_up(trial, no_spark, as_json)
+    make_tables(trial, no_spark, as_json)
     return exit_code
-
-
-def follow_up(trial: Trial, no_spark: bool, as_json: bool) -> int:
-    """Make the tables of the trial's runs, unless the trial was interrupted. Returns the trial's exit code.
-
-    Tables that cannot be made do not change the exit code.
-    """
-    if trial.is_whole and not no_spark:
-        from exchange_simulation.launching.interrupts import ended_as_by_ctrl_c
-        from exchange_simulation.reports.run.spark_tables import hand_over
-
-        with left_out("tables"), ended_as_by_ctrl_c() as interruption:
-            hand_over(
-                trial.folder,
-                "exchange_simulation.experiments.pipeline.jobs:ingest_trial",
-                str(trial.folder.parent / "tables"),
-                f"exchange spark ingest {trial.folder.parent}",
-                quiet=as_json,
-            )
-            interruption.forget()
-    return trial.exit_code
 
 
 def _with_looks(plan: TrialPlan, until_decided: bool, max_repeats: int | None) -> TrialPlan:

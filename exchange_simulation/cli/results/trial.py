@@ -16,7 +16,7 @@ from exchange.words import printable
 from exchange_simulation.cli.results.difference import differing, differing_parts, print_lines, print_rows
 from exchange_simulation.cli.results.kind import FolderKind, ListedFolder, unusable_row
 from exchange_simulation.cli.results.rerun import refuse_journal_elsewhere, warn_of_differences
-from exchange_simulation.cli.trial_options import follow_up
+from exchange_simulation.cli.trial_tables import make_tables
 from exchange_simulation.launching.record.noise_summary import noise_of
 from exchange_simulation.launching.record.reading import UNFINISHED, Unusable, damage_named, read_record
 from exchange_simulation.reports.formats.estimates import with_middle_half
@@ -143,7 +143,9 @@ class TrialKind(FolderKind):
             warn_of_differences(self.read(folder)["conditions"])
         except Unusable:
             click.echo(printable(f"{folder} has no record of its host and versions"), err=True)
-        return follow_up(run_trial(plan, results, name, as_json), with_spark is False, as_json)
+        trial = run_trial(plan, results, name, as_json)
+        make_tables(trial, with_spark is False, as_json)
+        return trial.exit_code
 
 
 def _planned_row(folder: Path, plan: Record) -> ListedFolder:

@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -78,7 +79,6 @@ def nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let `results rerun` end where a measurement would begin."""
     for place in (
         "cli.run.run",
-        "experiments.trials.trial.run_trial",
         "experiments.capacity.capacity.capacity",
         "experiments.faults.matrix.run_matrix",
         "messaging.running.run_benchmark",
@@ -86,7 +86,9 @@ def nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
         "experiments.simulate.simulate.simulate",
     ):
         monkeypatch.setattr(f"exchange_simulation.{place}", lambda *_, **__: 0)
-    monkeypatch.setattr("exchange_simulation.cli.results.trial.follow_up", lambda *_: 0)
+    trial = SimpleNamespace(exit_code=0)
+    monkeypatch.setattr("exchange_simulation.experiments.trials.trial.run_trial", lambda *_: trial)
+    monkeypatch.setattr("exchange_simulation.cli.results.trial.make_tables", lambda *_: None)
 
 
 def places_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

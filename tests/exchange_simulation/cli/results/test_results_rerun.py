@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
@@ -31,16 +32,16 @@ def started(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         output.update(settings=settings, results=results, name=name, **how)
         return 0
 
-    def run_trial(planned: TrialPlan, results: str, name: str | None, *_: object) -> None:
+    def run_trial(planned: TrialPlan, results: str, name: str | None, *_: object) -> SimpleNamespace:
         output.update(plan=planned, results=results, name=name)
+        return SimpleNamespace(exit_code=0)
 
-    def follow_up(_trial: object, no_spark: bool, _as_json: bool) -> int:
+    def make_tables(_trial: object, no_spark: bool, _as_json: bool) -> None:
         output.update(with_spark=not no_spark)
-        return 0
 
     monkeypatch.setattr("exchange_simulation.cli.run.run", run)
     monkeypatch.setattr(trial, "run_trial", run_trial)
-    monkeypatch.setattr("exchange_simulation.cli.results.trial.follow_up", follow_up)
+    monkeypatch.setattr("exchange_simulation.cli.results.trial.make_tables", make_tables)
     return output
 
 
