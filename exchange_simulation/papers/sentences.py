@@ -68,8 +68,8 @@ def _untold_in_words(untold: int, repeats: int | None) -> str:
 def contradictions(record: Record) -> Iterator[str]:
     """A sentence for each claim that does not hold.
 
-    For example: With eight pairs the bandwidth drops below that of four (figure 4a): not so here. MB/s in all of 8
-    pairs over 4: 1.2 (1.1 to 1.3), where at most 1 was expected.
+    For example: With eight pairs the bandwidth drops drastically (figure 4a): not so here. MB/s in all of 8 pairs over
+    4: 1.2 (1.1 to 1.3), where at most 0.5 was expected.
     """
     for claim in record["claims"]:
         if claim["outcome"] == DOES_NOT_HOLD:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from exchange.json_records import Record
 from exchange_simulation.papers.beside_ours import BesideOurs
-from exchange_simulation.reports.comparison.paper_values import TABLE_1, PaperRow
+from exchange_simulation.reports.comparison.paper_values import ORDERS_OF_TABLE_1, TABLE_1, PaperRow
 from exchange_simulation.reports.formats.estimates import median_text
 
 MEAN_SIZE_RATE_PER_S = 8000.0
@@ -14,10 +14,10 @@ MEAN_SIZE_RATE_PER_S = 8000.0
 
 
 def table_1_beside_ours(record: Record) -> Iterator[BesideOurs]:
-    """Yield the paper's mean size of a message, then three rows for each row of table 1, beside ours."""
+    """Yield the paper's mean size of a message, then three rows for each row of table 1, beside ours, in its order."""
     mean_bytes = _ours(record, "mean_message_bytes", MEAN_SIZE_RATE_PER_S, has_nagle=False)
     yield BesideOurs("weighted average size of a message, bytes (5.2)", "around 9", mean_bytes)
-    for row in TABLE_1:
+    for row in sorted(TABLE_1, key=lambda row: row.nagle == "on"):
         for title, paper, metric in _cells(row):
             ours = _ours(record, metric, float(row.orders_per_s), has_nagle=row.nagle == "on")
             yield BesideOurs(f"table 1: {title}, {row.orders_per_s:,} orders/s, Nagle {row.nagle}", paper, ours)
@@ -25,7 +25,8 @@ def table_1_beside_ours(record: Record) -> Iterator[BesideOurs]:
 
 def _cells(row: PaperRow) -> Iterator[tuple[str, str, str]]:
     """Yield the title, the paper's value, and our metric of each cell of a row."""
-    yield "packets an order", f"{row.packets_per_order:.2f}", "packets_per_order"
+    of_all = f"{row.packets_per_order:.2f} ({row.packets:,} of {ORDERS_OF_TABLE_1:,} orders)"
+    yield "packets an order", of_all, "packets_per_order"
     yield "mean bytes of a packet", str(row.mean_bytes), "packet_bytes"
     yield "µs between packets", str(row.mean_gap_us), "packet_gap_us"
 

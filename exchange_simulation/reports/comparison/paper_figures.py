@@ -233,7 +233,7 @@ def _at_ipoib_rate(arms: list[Record], metric: str) -> Record | None:
 
 def _cpu_row(arms_by_line: ArmsByLine) -> PublishedRow:
     """Return the row of the most CPU that any component used."""
-    title = "CPU of the busiest component at any rate, in % of a core; the paper: IPoIB"
+    title = "CPU of the busiest component at any rate: ours in % of a core, the paper's on IPoIB without a unit"
     ours = [_most_cpu(arms) for arms in arms_by_line.values()]
     return PublishedRow(title, f"up to {IPOIB_CPU_PERCENT}", ours)
 

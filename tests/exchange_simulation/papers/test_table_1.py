@@ -22,11 +22,26 @@ def test_each_value_of_table_1_stands_beside_the_arm_with_its_rate_and_its_nagle
     rows = list(table_1_beside_ours({"arms": arms}))
 
     assert len(rows) == 13
+    assert [row.title for row in rows[1::3]] == [
+        "table 1: packets an order, 1,000 orders/s, Nagle off",
+        "table 1: packets an order, 8,000 orders/s, Nagle off",
+        "table 1: packets an order, 1,000 orders/s, Nagle on",
+        "table 1: packets an order, 8,000 orders/s, Nagle on",
+    ], "the paper's order"
     assert (rows[0].paper, rows[0].ours) == ("around 9", "8.5")
     packets = {row.title: (row.paper, row.ours) for row in rows if "packets an order" in row.title}
-    assert packets["table 1: packets an order, 1,000 orders/s, Nagle off"] == ("5.10", "4")
-    assert packets["table 1: packets an order, 1,000 orders/s, Nagle on"] == ("2.27", "3")
-    assert packets["table 1: packets an order, 8,000 orders/s, Nagle on"] == ("2.28", "")
+    assert packets["table 1: packets an order, 1,000 orders/s, Nagle off"] == (
+        "5.10 (5,097,597 of 1,000,000 orders)",
+        "4",
+    )
+    assert packets["table 1: packets an order, 1,000 orders/s, Nagle on"] == (
+        "2.27 (2,269,111 of 1,000,000 orders)",
+        "3",
+    )
+    assert packets["table 1: packets an order, 8,000 orders/s, Nagle on"] == (
+        "2.28 (2,277,870 of 1,000,000 orders)",
+        "",
+    )
 
 
 def test_several_networks_are_named() -> None:
