@@ -47,15 +47,16 @@ def largest(figure: str, **point: Any) -> Read:
     return _over_cells(figure, point, max)
 
 
-def smallest_ratio(figure: str, name: str, above: str, below: str) -> Read:
+def smallest_ratio(figure: str, name: str, above: str | int, below: str | int, **point: Any) -> Read:
     """Read the smallest ratio of a figure between cells that differ in one value of their points alone.
 
-    `name` is that value's name: it is `above` in the cells above the fraction, and `below` in the others.
+    `name` is that value's name: it is `above` in the cells above the fraction, and `below` in the others. All cells
+    have the values of `point`.
     """
 
     def read(record: Record) -> FigureReading:
-        rows_above = list(_rows(record, {name: above}))
-        rows_below = list(_rows(record, {name: below}))
+        rows_above = list(_rows(record, {**point, name: above}))
+        rows_below = list(_rows(record, {**point, name: below}))
         rows = [*rows_above, *rows_below]
         cells = grouped(rows, lambda row: repr({key: row["point"][key] for key in row["point"] if key != name}))
         ratios: list[ByRepeat] = []

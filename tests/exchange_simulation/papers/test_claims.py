@@ -149,6 +149,7 @@ class EveryFigure:
         "published_per_s", "publishes_per_s", "deliveries_per_s", "transfers_per_s", "user_percent", "system_percent",
         "one_way_mean_us", "between_arrivals_ns", "stream_between_arrivals_ns", "replies_per_s", "kilobytes_per_s",
         "delivered_per_s", "SM_messages_per_s", "statInfoSM_kb", "kb_per_s", "broker_switches_per_message",
+        "client_cores",
         *(f"{group}{ending}" for group in "abcd" for ending in ("_percent", "_kb_percent", "_per_s", "_kb_per_s")),
     )  # fmt: skip
 
