@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from exchange_simulation.messaging.benchmarks.throughput import AMQP_ENGINE
+from exchange_simulation.messaging.point import LOCAL
 from exchange_simulation.papers.claims import LEAST_STRAIGHT, MOST_STRAIGHT, Claim
 from exchange_simulation.papers.paper import Absent, BenchPart, Paper, PaperItem
 from exchange_simulation.papers.statistics import (
@@ -16,6 +17,7 @@ from exchange_simulation.papers.statistics import (
     with_rise_of,
 )
 
+BELOW_4_KIB = 2 << 10
 MEDIUM = 8 << 10
 LARGE = 64 << 10
 SMALL = 32
@@ -26,11 +28,17 @@ PARTS = (
         name="latency",
         benchmark="latency",
         items=(
-            PaperItem("latency", "one way by size, both axes"),
+            PaperItem(
+                "latency",
+                "one way by size, on a logarithmic and on a linear axis",
+                "both axes of the first are logarithmic; lines for loopback and for 1 GigE, emulated, with 50 us of "
+                "delay, where the paper's hosts had 10 GbE and no switch between them",
+                quick="loopback alone",
+            ),
             PaperItem("latency, TCP", "the same over plain sockets"),
         ),
-        full="--transport zeromq,tcp --sizes 1B..64KiB",
-        quick="--transport zeromq,tcp --sizes 64,4KiB,8KiB,32KiB,64KiB",
+        full="--transport zeromq,tcp --network local,gige --sizes 1B..64KiB",
+        quick="--transport zeromq,tcp --sizes 64,2KiB,8KiB,64KiB",
     ),
     BenchPart(
         name="throughput",
@@ -42,7 +50,13 @@ PARTS = (
     BenchPart(
         name="density",
         benchmark="density",
-        items=(PaperItem("density", "ns between two messages by size"),),
+        items=(
+            PaperItem(
+                "density",
+                "ns between two messages by size",
+                "measured once more; the paper converts the runs of its throughput",
+            ),
+        ),
         full="--transport zeromq --sizes 1B..64KiB",
         quick="--transport zeromq --sizes 8,1KiB",
     ),
@@ -53,7 +67,8 @@ PARTS = (
             PaperItem(
                 "multiple cores",
                 "messages/s and Mb/s of several streams",
-                "a stream has two processes; lines for loopback and for 1 GigE, emulated, in place of 10 GbE",
+                "all processes are on this host, with two threads each as in the paper, whose streams ran between two "
+                "hosts of 8 and 16 cores; lines for loopback and for 1 GigE, emulated, in place of 10 GbE",
                 quick="loopback alone",
             ),
         ),
@@ -67,7 +82,8 @@ PARTS = (
             PaperItem(
                 "buffer size",
                 "messages/s of 6 bytes by batch",
-                "the application packs; today's libzmq has no such option",
+                "the application packs whole messages into a frame, and libzmq batches frames again, so the cost of a "
+                "message is shared as well as that of a call; today's libzmq has the option in draft builds only",
             ),
         ),
         full="--transport zeromq --sizes 8B..8KiB",
@@ -80,7 +96,8 @@ PARTS = (
             PaperItem(
                 "AMQP engine",
                 "messages/s of 6 bytes",
-                "RabbitMQ stands for its engine, which the paper measured on commodity hardware and not in the lab",
+                "RabbitMQ stands for its engine, with a broker between both ends, of which the paper says nothing; it "
+                "measured its engine on commodity hardware and not in the lab",
             ),
         ),
         published=(AMQP_ENGINE,),
@@ -90,14 +107,37 @@ PARTS = (
 )
 
 
-def _one_way(transport: str, size: int) -> Read:
-    return figure_at("one_way_mean_us", transport=transport, size_bytes=size)
+def _one_way(transport: str, size: int, network: str = LOCAL) -> Read:
+    return figure_at("one_way_mean_us", transport=transport, size_bytes=size, network=network)
+
+
+def _straight(place: str, sentence: str, transport: str) -> Claim:
+    """The latency over a transport is a straight line in the size of the message.
+
+    It is tested on the emulated network: on loopback the rise is so small that any curve is nearly straight.
+    """
+    return Claim(
+        place,
+        sentence,
+        straightness(
+            f"one way of 32 KiB over the line from that of 1 B to that of 64 KiB, {transport}, on gige",
+            "latency",
+            "one_way_mean_us",
+            "size_bytes",
+            (1, 32 << 10, LARGE),
+            transport=transport,
+            network=GIGE,
+        ),
+        at_least=LEAST_STRAIGHT,
+        at_most=MOST_STRAIGHT,
+        network=GIGE,
+    )
 
 
 CLAIMS = (
     Claim(
-        "latency",
-        "Small messages take about 25 us one way.",
+        "summary 1, latency",
+        "Over 10 GbE with I/OAT small messages take 25 us or less one way.",
         ratio(
             "one way of 64 B over 25 us",
             "latency",
@@ -109,11 +149,11 @@ CLAIMS = (
     ),
     Claim(
         "latency",
-        "Messages of up to 4 kB take less than 50 us one way.",
+        "Messages below 4 kB take less than 50 us one way.",
         ratio(
-            "one way of 4 KiB over 50 us",
+            "one way of 2 KiB over 50 us",
             "latency",
-            figure_at("one_way_mean_us", transport="zeromq", size_bytes=4096),
+            figure_at("one_way_mean_us", transport="zeromq", size_bytes=BELOW_4_KIB),
             constant(50.0),
         ),
         at_most=1.0,
@@ -121,56 +161,30 @@ CLAIMS = (
     ),
     Claim(
         "latency",
-        "Messages of 64 kB take at most 0.3 ms one way.",
+        "Messages of 64 kB take 0.3 ms or less one way.",
         ratio(
             "one way of 64 KiB over 300 us",
             "latency",
             figure_at("one_way_mean_us", transport="zeromq", size_bytes=LARGE),
             constant(300.0),
         ),
-        at_most=1.0,
+        at_most=1.2,
         of_hardware=True,
     ),
-    Claim(
-        "latency",
-        "ZeroMQ's latency is a straight line in the size of the message.",
-        straightness(
-            "one way of 32 KiB over the line from that of 8 KiB to that of 64 KiB",
-            "latency",
-            "one_way_mean_us",
-            "size_bytes",
-            (MEDIUM, 32 << 10, LARGE),
-            transport="zeromq",
-        ),
-        at_least=LEAST_STRAIGHT,
-        at_most=MOST_STRAIGHT,
-    ),
+    _straight("latency", "ZeroMQ's latency is a straight line in the size of the message.", "zeromq"),
     Claim(
         "latency",
         "ZeroMQ's latency is proportional to the number of bytes.",
-        ratio("one way of 64 KiB over 8 KiB", "latency", _one_way("zeromq", LARGE), _one_way("zeromq", MEDIUM)),
-        at_least=2.0,
-    ),
-    Claim(
-        "latency, TCP",
-        "The latency of plain TCP is a straight line, too.",
-        straightness(
-            "one way of 32 KiB over the line from that of 8 KiB to that of 64 KiB, tcp",
+        ratio(
+            "one way of 64 KiB over 8 KiB, on gige",
             "latency",
-            "one_way_mean_us",
-            "size_bytes",
-            (MEDIUM, 32 << 10, LARGE),
-            transport="tcp",
+            _one_way("zeromq", LARGE, GIGE),
+            _one_way("zeromq", MEDIUM, GIGE),
         ),
-        at_least=LEAST_STRAIGHT,
-        at_most=MOST_STRAIGHT,
-    ),
-    Claim(
-        "latency, TCP",
-        "The latency of plain TCP is proportional to the number of bytes, too.",
-        ratio("one way of 64 KiB over 8 KiB, tcp", "latency", _one_way("tcp", LARGE), _one_way("tcp", MEDIUM)),
         at_least=2.0,
+        network=GIGE,
     ),
+    _straight("latency, TCP", "The latency of plain TCP is a straight line, too.", "tcp"),
     Claim(
         "latency, TCP",
         "The overhead of ZeroMQ over TCP grows with the size.",
@@ -181,10 +195,11 @@ CLAIMS = (
             with_rise_of(_one_way("tcp", LARGE), _one_way("tcp", MEDIUM), _one_way("zeromq", MEDIUM)),
         ),
         at_least=1.0,
+        of_hardware=True,
     ),
     Claim(
-        "throughput",
-        "One stream carries about 2.6 million small messages a second.",
+        "summary 2, throughput",
+        "One stream carries 2.6 million small messages a second, or more.",
         ratio(
             "messages/s of 64 B over 2.6 million",
             "throughput",
@@ -204,17 +219,18 @@ CLAIMS = (
             figure_at("messages_per_s", size_bytes=8),
         ),
         at_most=1.0,
+        of_hardware=True,
     ),
     Claim(
         "throughput",
-        "One stream uses no more than 3 Gb/s, up to 64 kB.",
+        "One stream of one application thread and one worker thread uses no more than 3 Gb/s, up to 64 kB.",
         ratio("the most Mb/s at any size over 3,000", "throughput", largest("megabits_per_s"), constant(3000.0)),
         at_most=1.0,
         of_hardware=True,
     ),
     Claim(
         "density",
-        "Small messages arrive about every 300 ns.",
+        "Small messages arrive every 300 ns, or less.",
         ratio(
             "ns between messages of 8 B over 300",
             "density",
@@ -222,6 +238,18 @@ CLAIMS = (
             constant(300.0),
         ),
         at_most=1.2,
+        of_hardware=True,
+    ),
+    Claim(
+        "summary 3",
+        "Several streams together carry 4 million small messages a second or more, on 8 cores.",
+        ratio(
+            "the most messages/s of any number of streams, 32 B, over 4 million",
+            "streams",
+            largest("messages_per_s", size_bytes=SMALL),
+            constant(4e6),
+        ),
+        at_least=0.9,
         of_hardware=True,
     ),
     Claim(
@@ -234,6 +262,7 @@ CLAIMS = (
             figure_at("messages_per_s", streams=1, size_bytes=SMALL),
         ),
         at_most=1.9,
+        of_hardware=True,
     ),
     Claim(
         "multiple cores",
@@ -245,26 +274,27 @@ CLAIMS = (
             figure_at("messages_per_s", streams=1, size_bytes=LARGE),
         ),
         at_most=1.9,
+        of_hardware=True,
     ),
     Claim(
         "multiple cores",
         "The more streams there are, the longer is the time between the messages of one.",
         ratio(
-            "ns between messages of a stream, 2 streams over 1, 32 B",
+            "ns between messages of a stream, 4 streams over 2, 32 B",
             "streams",
+            figure_at("stream_between_arrivals_ns", streams=4, size_bytes=SMALL),
             figure_at("stream_between_arrivals_ns", streams=2, size_bytes=SMALL),
-            figure_at("stream_between_arrivals_ns", streams=1, size_bytes=SMALL),
         ),
         at_least=1.0,
     ),
     Claim(
-        "multiple cores",
+        "summary 4, multiple cores",
         "Messages of 512 bytes fill the network.",
         ratio(
-            "the most Mb/s of 512 B in any number of streams over the 1,000 of 1 GigE",
+            "the most Mb/s of 512 B over those of any size, in any number of streams, on gige",
             "streams",
             largest("megabits_per_s", size_bytes=512, network=GIGE),
-            constant(1000.0),
+            largest("megabits_per_s", network=GIGE),
         ),
         at_least=0.9,
         network=GIGE,
@@ -279,6 +309,7 @@ CLAIMS = (
             figure_at("messages_per_s", batch_bytes=8),
         ),
         at_least=2.0,
+        of_hardware=True,
     ),
     Claim(
         "buffer size",
@@ -290,10 +321,11 @@ CLAIMS = (
             figure_at("messages_per_s", batch_bytes=2048),
         ),
         at_most=1.1,
+        of_hardware=True,
     ),
     Claim(
-        "AMQP engine",
-        "The AMQP engine carries about 700,000 messages of 6 bytes a second.",
+        "summary 5, AMQP engine",
+        "The AMQP engine carries 700,000 messages of 6 bytes a second, or more.",
         ratio(
             "messages/s over amqp over 700,000",
             "amqp-engine",
@@ -311,21 +343,41 @@ PAPER = Paper(
     contents=(
         *PARTS,
         Absent(
-            PaperItem("version 0.1", "version 0.1 beside 0.2"),
-            "neither builds against today's libraries; libzmq 4 stands for both",
+            PaperItem("version 0.1", "0.2 is as fast as 0.1, and scales as it did"),
+            "only libzmq 4 is here, in place of 0.2; nothing is compared with an earlier version",
         ),
         Absent(
             PaperItem("buffer size, latency", "a larger buffer has a higher latency in the worst case, in principle"),
-            "the paper measures none of it; messages of 6 bytes have no room for the time of a worst case",
+            "the paper measures none of it; a message of 6 bytes has no room for a time stamp, so no single message's "
+            "latency is known",
+        ),
+        Absent(
+            PaperItem("latency, throughput, interrupts", "interrupt throttling: off, and 8,000 a second"),
+            "a setting of network cards; all runs on loopback or an emulated network",
         ),
         Absent(
             PaperItem("10 GbE", "latency and throughput over Intel's 10 GbE with I/OAT"),
-            "it takes such a network and such a chipset: loopback and emulated 1 GigE stand in",
+            "it takes such a network and such a chipset: loopback stands in, and for latency and several streams also "
+            "emulated 1 GigE",
         ),
     ),
     claims=CLAIMS,
     open_questions=(
-        "The text has 300 ns between messages where its own 2.6 million messages/s give 385 ns.",
-        "Its buffer size is a setting of the library; here the application packs messages into a frame.",
+        "All publishers and consumers share this machine's processors; the paper has two hosts, of 8 and 16 cores. "
+        "Where one stream fills them, two cannot carry twice as much.",
+        "The paper copies, and names zero-copy as later work that would give ZeroMQ and TCP the same slope. Today's "
+        "libzmq sends messages of 8 KiB and more so.",
+        "The paper names no size for 25 us, 2.6 million/s, 4 million/s and 300 ns. Ours are 64 B, 64 B, 32 B and 8 B, "
+        "and up to 8 streams.",
+        "300 ns between small messages are 3.3 million/s; the summary's 2.6 million/s are 385 ns, and 32 B take 400 ns "
+        "with one stream.",
+        "Its average transport time is read as half of the round trip.",
+        "Latency at small sizes is not zero in the paper, either. Proportional is read as: eight times the bytes take "
+        "at least twice the time; its own 25 and 300 us, on a straight line, give 5 times.",
+        "1 GigE is full at a sixth of the messages of 512 B that fill the paper's network.",
+        "Its buffer size is a setting of the library, 8 kB in its tests of throughput, as libzmq's is by default; here "
+        "the application packs messages into a frame.",
+        "Bounds are our readings: or less and or more within a tenth or a fifth, straight within a tenth, much is "
+        "half, less than twice is 1.9 or less, no more up to 1.1.",
     ),
 )

@@ -25,7 +25,7 @@ SMALL = Published(
 )
 BANDWIDTH = Published(
     "Mb/s, one stream of any size up to 64 KiB",
-    "under 3,000",
+    "at most 3,000",
     level=3_000.0,
     figure="megabits_per_s",
     is_peak=True,
