@@ -147,6 +147,8 @@ class BenchPart(PaperPart):
     """The options of `--quick`."""
     published: Sequence[Published] | None = None
     """What the paper printed, for a benchmark that another paper describes; None for the benchmark's own values."""
+    has_papers_lines: bool = False
+    """The pictures have the paper's lines, although `published` names its values."""
     drawn: Sequence[str] | None = None
     """Words of the titles of the pictures that the page has; None for all that the paper numbers, if it numbers any."""
     in_words: Mapping[str, str] = field(default_factory=dict)
@@ -199,7 +201,7 @@ class BenchPart(PaperPart):
         return BENCH_PAGE
 
     def drawings(self, record: Record) -> list[Drawing]:
-        all_drawings = drawings(figures_of(record, with_published=self.published is None))
+        all_drawings = drawings(figures_of(record, with_published=self.published is None or self.has_papers_lines))
         if self.drawn is not None:
             return [drawing for drawing in all_drawings if any(words in drawing.title for words in self.drawn)]
         named_by_paper = [drawing for drawing in all_drawings if "figure" in drawing.title]

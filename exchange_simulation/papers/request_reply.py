@@ -68,6 +68,7 @@ PARTS = (
             ),
         ),
         published=PRELOADED_BESIDE_OURS,
+        has_papers_lines=True,
         full=f"{OVER_AMQP} --clients 6 --threads 1 --preload 0,50,100,150,200,300,500,1000 --warm-up 3 --sample 20",
         quick=f"{OVER_AMQP} --clients 6 --threads 1 --preload 0,50,1000 {QUICK_TIMES}",
     ),

@@ -206,6 +206,27 @@ def test_the_docs_have_the_same_list() -> None:
         assert as_markdown(paper) in page
 
 
+def test_figure_6_of_request_reply_has_the_papers_lines() -> None:
+    """Regression: a part that names the paper's values itself drew none of its lines."""
+    preload = next(part for part in PAPERS["request-reply"].parts if part.name == "preload")
+    rows = [
+        {
+            "transport": "amqp",
+            "point": {"match": match, "clients": 6, "threads": 1, "size_bytes": 1024, "preloaded": preloaded},
+            "figures": {"replies_per_s": {"median": 100.0, "low": None, "high": None, "n": 1}},
+            "repeats": [],
+        }
+        for match in ("indexed", "scan")
+        for preloaded in (0, 1000)
+    ]
+
+    (figure_6,) = preload.drawings({"benchmark": "request-reply", "rows": rows})
+
+    svg = str(figure_6.svg)
+    assert "the paper, indexed" in svg
+    assert "the paper, searched" in svg
+
+
 def as_markdown(paper: Paper) -> str:
     """The paper's section in the docs."""
     lines = [f"## {paper.name}", "", f"{paper.title}.", ""]
