@@ -25,7 +25,7 @@ def _short(warm_up_s: float, sample_s: float) -> str:
 
 
 QUICK_TIMES = "--warm-up 0.1 --sample 0.3"
-QUICK = "0.1 s of warm-up and a sample of 0.3 s"
+QUICK = "with --quick 0.1 s of warm-up and a sample of 0.3 s"
 
 PARTS = (
     BenchPart(
