@@ -368,6 +368,8 @@ class PaperClaimRecord(TypedDict):
     low: float | None
     high: float | None
     repeats: int
+    as_expected: NotRequired[bool | None]
+    """Whether the ratio lies where the sentence says, if its repeats are too few for a verdict; None otherwise."""
 
 
 class PaperRecord(RecordHead):

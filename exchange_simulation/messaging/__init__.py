@@ -33,6 +33,7 @@ The rig itself, from the command down:
 | expected_time.py | how long a benchmark will take on a quiet machine |
 | cell_turns.py | all cells in turns, noisy ones again; the order and the rule are those of trials, in repeats/ |
 | report.py, plots.py | tables and page; answer and ratios are those of reports/comparison/ |
+| network_sentences.py | how each emulated network was made, and whether it is what was asked for |
 | verdicts.py | which rows are compared, judged by repeats/ |
 | measurements.py | which repeats count, and their medians |
 | results.py, earlier.py | the folder in which bench.json grows; what an interrupted benchmark measured before |

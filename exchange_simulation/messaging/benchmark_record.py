@@ -97,6 +97,7 @@ def measure_benchmark(
             "left_out": plan.left_out,
             "settings": settings_given(settings),
             "networks": setups.facts,
+            "brokers": setups.broker_versions,
             **({"hosts": hosts} if hosts else {}),
             "disk": setups.disk,
             "duration_s": earlier_s + time.monotonic() - began_s,

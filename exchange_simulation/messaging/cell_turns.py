@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from exchange.json_records import Record
 from exchange_simulation.launching.interrupts import raise_if_interrupted
 from exchange_simulation.launching.notices import say
-from exchange_simulation.launching.record.noise import why_set_aside
+from exchange_simulation.launching.record.noise import LEAST_WINDOW_S, why_set_aside
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.cell import Cell, Figures
 from exchange_simulation.messaging.measurements import Measurements
@@ -115,17 +115,28 @@ def measure_in_turns(
 def _long_enough(benchmark: BenchmarkDefinition, cell: Cell, setups: Setups) -> tuple[Cell, Record]:
     """Measure a cell; while it is too short to be timed, measure it again with more messages or a longer sample.
 
+    Messages are also added until the noise beside them can be told, if their number may grow.
     Returns (the cell that was measured last, its record). The next repeat begins with this cell. The record is invalid
-    if the cell is too short, and may not be made longer.
+    if the cell is too short to be timed, and may not be made longer.
     """
     has_count = any(option.name == "count" for option in benchmark.options)
     while True:
         record = measure(benchmark, cell, setups.of(cell))
-        if record["status"] != COMPLETE or is_timed(benchmark, record["figures"]):
+        if record["status"] != COMPLETE:
+            return cell, record
+        has_time = is_timed(benchmark, record["figures"])
+        if has_time and not (has_count and _hides_noise(record)):
             return cell, record
         if not _may_be_longer(cell, has_count):
-            return cell, {**record, "status": INVALID, "reasons": [_too_short(cell, has_count)], "figures": {}}
+            too_short = {"status": INVALID, "reasons": [_too_short(cell, has_count)], "figures": {}}
+            return cell, record if has_time else {**record, **too_short}
         cell = replace(cell, times_longer=cell.times_longer * LONGER)
+
+
+def _hides_noise(record: Record) -> bool:
+    """Whether the measurement was too short to tell what others took of the processors."""
+    noise = record.get("noise")
+    return noise is not None and noise["window_s"] < LEAST_WINDOW_S
 
 
 def _may_be_longer(cell: Cell, has_count: bool) -> bool:

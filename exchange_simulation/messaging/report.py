@@ -20,6 +20,7 @@ from exchange_simulation.launching.record.noise_summary import noise_banner, noi
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.measurements import MEASUREMENTS
 from exchange_simulation.messaging.measuring import COMPLETE
+from exchange_simulation.messaging.network_sentences import network_sentences, unlike_networks
 from exchange_simulation.messaging.paced import STEP_COLUMNS
 from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.peaks import NOTE
@@ -32,7 +33,7 @@ from exchange_simulation.reports.comparison.answer import answers, headline, oth
 from exchange_simulation.reports.comparison.ratio_plot import ratio_plot
 from exchange_simulation.reports.comparison.sentences import how_tested, sureness
 from exchange_simulation.reports.comparison.table import show_ratios
-from exchange_simulation.reports.formats.numbers import ABSENT, number_text, whole_number
+from exchange_simulation.reports.formats.numbers import ABSENT, number_text, three_digits, whole_number
 from exchange_simulation.reports.report import ReportOptions, outcome_line, print_report, write_html
 from exchange_simulation.reports.run.hosts import host_sentences
 from exchange_simulation.reports.tables import FoldingTable, key_column, plain_table, terminal, warning
@@ -268,11 +269,12 @@ def _sentences(record: Mapping[str, Any]) -> list[str]:
     """Return sentences: the summary without the headline, saturated points, networks, hosts, disk."""
     headline_sentence = _headline(record)
     summary = [sentence for sentence in _summary(record) if sentence != headline_sentence]
-    networks = _networks_in_words(record.get("networks", ()))
+    networks = record.get("networks", ())
     return [
         *summary,
         *_saturated(record["rows"]),
-        *networks,
+        *network_sentences(networks),
+        *unlike_networks(networks),
         *host_sentences(record),
         *_clocks_in_words(record),
         *_disk(record),
@@ -297,24 +299,9 @@ def _clocks_in_words(record: Mapping[str, Any]) -> Iterator[str]:
         yield f"one-way times are between the clocks of two machines, each time +- {whole_number(bound_us)} us"
 
 
-def _networks_in_words(networks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield sentences on each network between the roles, and why it is not the one that was asked for."""
-    for network in networks:
-        yield from _network_in_words(network)
-
-
 def _disk(record: Mapping[str, Any]) -> list[str]:
     """A sentence on the disk, if messages survive the end of their broker."""
     return [disk_in_words(record["disk"])] if record.get("disk") else []
-
-
-def _network_in_words(network: Mapping[str, Any]) -> Iterator[str]:
-    trips = []
-    for roles, round_trip in network["round_trip_us"].items():
-        trips.append(f"{roles} {number_text(round_trip['median'])} us")
-    yield f"network {network['profile']}, by {network['mechanism']}; round trips: {'; '.join(trips)}"
-    if network["flags"]:
-        yield f"not the network that was asked for: {'; '.join(network['flags'])}"
 
 
 def _saturated(rows: Rows) -> Iterator[str]:
@@ -368,11 +355,11 @@ def _in_words(column: Column, estimate: Mapping[str, Any] | None) -> str:
 
 
 def short(value: float) -> str:
-    """Three digits of a large number: 50.4 k, 3.07 M."""
+    """Three digits of a large number: 10.0 k, 50.4 k, 3.07 M."""
     if value >= 999_500:  # 1 M, once it is rounded to three digits
-        return f"{value / 1e6:.3g} M"
+        return f"{three_digits(value / 1e6)} M"
     if value >= 9_995:  # 10 k, once it is rounded to three digits
-        return f"{value / 1e3:.3g} k"
+        return f"{three_digits(value / 1e3)} k"
     return number_text(value)
 
 

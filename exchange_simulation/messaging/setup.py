@@ -296,6 +296,8 @@ class Setup:
         self.hosts: BenchmarkHosts | None = None
         self.disk: dict[str, Any] | None = None
         """The disk of the brokers that keep messages when they end; None if there are none."""
+        self.broker_versions: dict[str, str] = {}
+        """Product and version of the broker of each transport that has one on this host."""
 
     def __enter__(self) -> Setup:
         with contextlib.ExitStack() as stack:
@@ -307,7 +309,10 @@ class Setup:
                 brokers = stack.enter_context(Brokers(self._processes, self.network))
             for transport in self._patterns:
                 if has_broker(transport):
-                    self._brokers_by_transport[transport] = self._brokers_of(transport, brokers, stack)
+                    shared = self._brokers_of(transport, brokers, stack)
+                    self._brokers_by_transport[transport] = shared
+                    if shared[0].server:
+                        self.broker_versions[transport] = _product_and_version(shared[0].server)
             if any(map(runs_in_one_process, self._patterns)):
                 stack.enter_context(interpreter_shared())
             for transport in self._patterns:
@@ -416,6 +421,13 @@ class Setup:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+
+def _product_and_version(server: BrokerServer) -> str:
+    """For example: RabbitMQ 3.10.8, Erlang 25.2.3; nats-server 2.10.22."""
+    facts = server.facts()
+    words = f"{facts['product']} {facts['version']}"
+    return f"{words}, Erlang {facts['erlang']}" if "erlang" in facts else words
 
 
 def _run_settings_of(transport: str, settings: Settings, patterns: Sequence[Pattern] = ()) -> RunSettings:

@@ -41,6 +41,14 @@ class Setups:
         return [setup.network.facts for setup in self._by_network.values() if setup.network]
 
     @property
+    def broker_versions(self) -> dict[str, str]:
+        """Product and version of the broker of each transport that has one on this host."""
+        versions: dict[str, str] = {}
+        for setup in self._by_network.values():
+            versions |= setup.broker_versions
+        return versions
+
+    @property
     def hosts(self) -> list[Record]:
         """The hosts of --hosts with their facts; empty if all roles are on this host."""
         return [facts for setup in self._by_network.values() if setup.hosts for facts in setup.hosts.facts()]

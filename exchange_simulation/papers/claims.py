@@ -6,6 +6,9 @@ paper are one family, tested by the sign flips of repeats/sign_flips.py. A claim
 ratio lies where the sentence says; it does not hold if no part of the interval does; otherwise nothing can be told.
 A claim decides nothing if a side of its ratio is too noisy, by the rule of launching/record/noise_summary.py.
 
+With too few repeats for an interval nothing can be told, either. What was seen then lies where the sentence says, or
+not, and that is recorded beside.
+
 A claim by construction is about counts that our plan gives, with nothing left to chance. It needs no interval: it holds
 if every repeat lies where the sentence says.
 """
@@ -93,6 +96,8 @@ class TestedClaim:
     """The end of the ratio's interval; of a claim by construction the least of several repeats."""
     high: float | None = None
     repeats: int = 0
+    as_expected: bool | None = None
+    """Whether the ratio lies where the sentence says, if its repeats are too few for a verdict; None otherwise."""
 
 
 def judge_claims(claims: Sequence[Claim], records: PartRecords) -> list[TestedClaim]:
@@ -125,7 +130,9 @@ def judge_claims(claims: Sequence[Claim], records: PartRecords) -> list[TestedCl
             tested.append(TestedClaim(claim, outcome, _why(outcome), ratio, low, high, len(by_repeat)))
         else:
             why = f"{counted(len(by_repeat), 'repeats')}, and a verdict needs {needed}"
-            tested.append(TestedClaim(claim, CANNOT_TELL, why, _middle(by_repeat), repeats=len(by_repeat)))
+            ratio = _middle(by_repeat)
+            as_expected = _least(claim) <= ratio <= _most(claim)
+            tested.append(TestedClaim(claim, CANNOT_TELL, why, ratio, repeats=len(by_repeat), as_expected=as_expected))
     return tested
 
 
@@ -217,4 +224,5 @@ def claim_as_dict(tested: TestedClaim) -> Record:
         "low": tested.low,
         "high": tested.high,
         "repeats": tested.repeats,
+        "as_expected": tested.as_expected,
     }

@@ -18,7 +18,7 @@ from exchange_simulation.papers.claims import PartRecords
 from exchange_simulation.papers.extent import recorded_extent
 from exchange_simulation.papers.paper import Paper
 from exchange_simulation.papers.paper_folder import paper_in, read_parts
-from exchange_simulation.papers.sentences import seen
+from exchange_simulation.papers.sentences import outcome_in_words, seen
 
 CLAIM_COLUMNS = (
     "place",
@@ -30,6 +30,7 @@ CLAIM_COLUMNS = (
     "high",
     "repeats",
     "outcome",
+    "as_expected",
     "of_hardware",
     "by_construction",
     "network",
@@ -66,7 +67,7 @@ def export_paper(folder: Path, record: Record, target: Path) -> Path:
     claims = [[_text(claim.get(name)) for name in CLAIM_COLUMNS] for claim in record["claims"]]
     _write_csv(target / "claims.csv", CLAIM_COLUMNS, claims)
     in_latex = [
-        [claim["place"], claim["sentence"], claim["expected"], seen(claim), claim["outcome"]]
+        [claim["place"], claim["sentence"], claim["expected"], seen(claim), outcome_in_words(claim)]
         for claim in record["claims"]
     ]
     _write_latex(target / "claims.tex", ("where", "claim", "expected", "seen", "outcome"), in_latex)

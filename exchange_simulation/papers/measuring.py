@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -26,6 +26,7 @@ from exchange_simulation.papers.page import write_page
 from exchange_simulation.papers.paper import Paper, PaperPart
 from exchange_simulation.papers.paper_folder import (
     FILE,
+    brokers_of,
     caveats_of,
     noise_of_parts,
     read_paper,
@@ -98,6 +99,8 @@ class _Measurement:
     extent: Extent
     folder: Path
     started_at: str
+    host: Record = field(default_factory=host_facts)
+    """The machine, with its load before the first of these measurements."""
 
     def run(self) -> MeasuredPaper:
         """Measure the parts that are not measured yet, until a signal asks for an end."""
@@ -160,8 +163,9 @@ class _Measurement:
             **self.extent.as_dict(),
             "status": COMPLETE if is_complete else PARTIAL,
             "started_at": self.started_at,
-            "host": host_facts(),
+            "host": self.host,
             "versions": versions(),
+            "brokers": brokers_of(records),
             "parts": parts,
             NOISE_SUMMARY: noise_of_parts(records).as_dict(),
             "claims": tested_claims(self.paper, records),

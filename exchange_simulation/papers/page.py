@@ -18,6 +18,7 @@ from exchange_simulation.papers.sentences import (
     contradictions,
     headline,
     in_readers_order,
+    outcome_in_words,
     problems,
     seen,
 )
@@ -25,7 +26,7 @@ from exchange_simulation.reports.drawing.figures import Drawing
 from exchange_simulation.reports.drawing.templates import templates
 from exchange_simulation.reports.report import write_html
 
-TEMPLATES = templates(Path(__file__).parent, seen=seen)
+TEMPLATES = templates(Path(__file__).parent, seen=seen, outcome_in_words=outcome_in_words)
 PAGE = "paper.html"
 NEWER_PART = "this part is newer than the record"
 """Why a part is missing that an older version of the paper did not have."""
@@ -46,6 +47,11 @@ class Section:
     """Sentences below the figures."""
     missing: str = ""
     """Why the section shows nothing; empty if it does."""
+
+    @property
+    def has_ranges(self) -> bool:
+        """Whether a value of ours is a range."""
+        return any(".." in value.ours for value in self.values)
 
 
 def page_html(folder: Path, record: Record) -> str:

@@ -26,6 +26,7 @@ from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.earlier import can_go_on
 from exchange_simulation.messaging.expected_time import expected_s
+from exchange_simulation.messaging.network_sentences import network_sentences
 from exchange_simulation.messaging.options import settings_from_words
 from exchange_simulation.messaging.paper import Published
 from exchange_simulation.messaging.plots import figures_of
@@ -220,7 +221,7 @@ class BenchPart(PaperPart):
             ]
             if clauses:
                 sentences.append(f"ours over {row['words']}: {', '.join(clauses)}")
-        return [*sentences, *super().remarks(record)]
+        return [*sentences, *network_sentences(record.get("networks", ())), *super().remarks(record)]
 
     def values(self, record: Record) -> list[BesideOurs]:
         rows = published_beside_ours(record, self.published)

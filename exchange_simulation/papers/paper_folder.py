@@ -9,6 +9,7 @@ from exchange.record_kinds import PaperRecord
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.record.noise_summary import NoiseSummary, noise_of
 from exchange_simulation.launching.record.reading import Unusable, read_record
+from exchange_simulation.messaging.network_sentences import unlike_networks
 from exchange_simulation.papers.catalogue import paper_of
 from exchange_simulation.papers.claims import PartRecords, claim_as_dict, judge_claims
 from exchange_simulation.papers.paper import Paper, PaperPart
@@ -52,12 +53,24 @@ def tested_claims(paper: Paper, records: PartRecords) -> list[Record]:
 
 
 def caveats_of(records: PartRecords) -> list[str]:
-    """Return the caveats of all parts, each once, behind the names of its parts."""
+    """Return the caveats of all parts, each once, behind the names of its parts.
+
+    First come those of an emulated network that is not the one that was asked for.
+    """
     parts_by_caveat: dict[str, list[str]] = {}
     for name, record in records.items():
-        for caveat in record["caveats"]:
+        networks = [*unlike_networks(record.get("networks", ()))]
+        for caveat in [*networks, *record["caveats"]]:
             parts_by_caveat.setdefault(caveat, []).append(name)
     return [f"{', '.join(names)}: {caveat}" for caveat, names in parts_by_caveat.items()]
+
+
+def brokers_of(records: PartRecords) -> dict[str, str]:
+    """Return product and version of the broker of each transport in the parts that are benchmarks."""
+    versions: dict[str, str] = {}
+    for record in records.values():
+        versions |= record.get("brokers", {})
+    return versions
 
 
 def noise_of_parts(records: PartRecords) -> NoiseSummary:

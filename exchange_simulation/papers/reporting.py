@@ -7,7 +7,14 @@ from pathlib import Path
 from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.record.noise_summary import NOISE_SUMMARY
 from exchange_simulation.papers.page import write_page
-from exchange_simulation.papers.paper_folder import noise_of_parts, paper_in, read_paper, read_parts, tested_claims
+from exchange_simulation.papers.paper_folder import (
+    caveats_of,
+    noise_of_parts,
+    paper_in,
+    read_paper,
+    read_parts,
+    tested_claims,
+)
 from exchange_simulation.papers.terminal import show
 from exchange_simulation.reports.report import ReportOptions, print_report
 
@@ -24,6 +31,7 @@ def report_paper(folder: Path, options: ReportOptions) -> int:
     paper = paper_in(record)
     records = read_parts(folder, paper)
     record["claims"] = tested_claims(paper, records)
+    record["caveats"] = caveats_of(records)
     record[NOISE_SUMMARY] = noise_of_parts(records).as_dict()
     return print_report(
         folder,

@@ -7,62 +7,79 @@ from collections.abc import Iterator, Sequence
 from exchange.json_records import Record
 from exchange.words import counted
 from exchange_simulation.launching.record.noise_summary import TOO_NOISY
-from exchange_simulation.papers.claims import CANNOT_TELL, DOES_NOT_HOLD, HOLDS, OUTCOMES
+from exchange_simulation.papers.claims import CANNOT_TELL, DOES_NOT_HOLD, HOLDS, NOT_MEASURED, OUTCOMES
 from exchange_simulation.repeats.judging import ALPHA
 from exchange_simulation.repeats.sign_flips import repeats_needed
 from exchange_simulation.reports.formats.numbers import number_text
+
+AS_EXPECTED_IN_WORDS = {False: ", seen otherwise", True: ", seen as it says", None: ""}
+"""What too few repeats showed of a sentence, in a reader's order."""
 
 
 def headline(record: Record) -> str:
     """How many claims hold; those that are delivered as planned are counted apart, since no paper can fail by them.
 
     For example: 17 of 21 claims hold here, 2 do not, 2 cannot be told. For example: 9 of 21 claims hold here, 1 does
-    not, 2 cannot be told, 9 were too noisy to say. For example: 0 of 21 claims hold here, 0 do not, 21 cannot be told
-    (1 repeat, and a verdict needs 6). For example: 25 of 33 values were delivered as planned, 8 cannot be told
+    not, 2 cannot be told, 9 were too noisy to say. For example: 14 of 21 claims were seen as the paper says
+    in 1 repeat, 7 otherwise; a verdict needs 6. For example: 25 of 33 values were delivered as planned, 8 cannot be
+    told
     """
-    claims = [claim["outcome"] for claim in record["claims"] if not claim.get("by_construction")]
+    claims = [claim for claim in record["claims"] if not claim.get("by_construction")]
     planned = [claim["outcome"] for claim in record["claims"] if claim.get("by_construction")]
     clauses: list[str] = []
     if claims:
-        clauses.append(_claims_in_words(claims, record.get("repeats")))
+        outcomes = [claim["outcome"] for claim in claims]
+        has_verdict = HOLDS in outcomes or DOES_NOT_HOLD in outcomes
+        too_few = [claim for claim in claims if claim.get("as_expected") is not None]
+        clauses.append(_too_few_in_words(claims) if too_few and not has_verdict else _claims_in_words(outcomes))
     if planned:
         clauses.append(_planned_in_words(planned))
     return "; ".join(clauses)
 
 
-def _claims_in_words(outcomes: Sequence[str], repeats: int | None) -> str:
+def _claims_in_words(outcomes: Sequence[str]) -> str:
     contradicted = outcomes.count(DOES_NOT_HOLD)
-    noisy = outcomes.count(TOO_NOISY)
     verb = "does" if contradicted == 1 else "do"
     counts = (
         f"{outcomes.count(HOLDS)} of {len(outcomes)} claims hold here, {contradicted} {verb} not, "
-        f"{_untold_in_words(outcomes.count(CANNOT_TELL), repeats)}"
+        f"{outcomes.count(CANNOT_TELL)} cannot be told"
     )
-    if noisy:
-        counts += f", {noisy} {'was' if noisy == 1 else 'were'} too noisy to say"
-    return counts
+    return counts + _noisy_in_words(outcomes)
+
+
+def _too_few_in_words(claims: Sequence[Record]) -> str:
+    """What was seen of claims that were all measured too seldom for a verdict."""
+    seen_as = [claim.get("as_expected") for claim in claims]
+    repeats = max(claim["repeats"] for claim in claims)
+    counts = (
+        f"{seen_as.count(True)} of {len(claims)} claims were seen as the paper says in {counted(repeats, 'repeats')}, "
+        f"{seen_as.count(False)} otherwise"
+    )
+    unmeasured = sum(claim["why"] == NOT_MEASURED for claim in claims)
+    if unmeasured:
+        counts += f", {unmeasured} {_were(unmeasured)} not measured"
+    noisy = _noisy_in_words([claim["outcome"] for claim in claims])
+    return f"{counts}{noisy}; a verdict needs {repeats_needed(ALPHA)}"
+
+
+def _noisy_in_words(outcomes: Sequence[str]) -> str:
+    noisy = outcomes.count(TOO_NOISY)
+    return f", {noisy} {_were(noisy)} too noisy to say" if noisy else ""
 
 
 def _planned_in_words(outcomes: Sequence[str]) -> str:
     counts = f"{outcomes.count(HOLDS)} of {len(outcomes)} values were delivered as planned"
     undelivered = outcomes.count(DOES_NOT_HOLD)
     if undelivered:
-        counts += f", {undelivered} {'was' if undelivered == 1 else 'were'} not"
+        counts += f", {undelivered} {_were(undelivered)} not"
     untold = outcomes.count(CANNOT_TELL)
     if untold:
         counts += f", {untold} cannot be told"
     return counts
 
 
-def _untold_in_words(untold: int, repeats: int | None) -> str:
-    """The number of claims without a verdict, and whether there were too few repeats for one.
-
-    For example: 21 cannot be told (1 repeat, and a verdict needs 6)
-    """
-    needed = repeats_needed(ALPHA)
-    if untold and repeats is not None and repeats < needed:
-        return f"{untold} cannot be told ({counted(repeats, 'repeats')}, and a verdict needs {needed})"
-    return f"{untold} cannot be told"
+def _were(number: int) -> str:
+    return "was" if number == 1 else "were"
 
 
 def contradictions(record: Record) -> Iterator[str]:
@@ -81,18 +98,35 @@ def contradictions(record: Record) -> Iterator[str]:
 
 
 def seen(claim: Record) -> str:
-    """The ratio with its interval, or why nothing can be told. For example: 1.2 (1.1 to 1.3)."""
+    """The ratio with its interval, or why nothing can be told.
+
+    For example: 1.2 (1.1 to 1.3). For example: 1.2 in 1 repeat.
+    """
     if claim["ratio"] is None:
         return str(claim["why"])
     ratio = number_text(claim["ratio"])
+    if claim.get("as_expected") is not None:
+        return f"{ratio} in {counted(claim['repeats'], 'repeats')}"
     if claim["low"] is None:
         return f"{ratio} ({claim['why']})" if claim["why"] else ratio
     return f"{ratio} ({number_text(claim['low'])} to {number_text(claim['high'])})"
 
 
+def outcome_in_words(claim: Record) -> str:
+    """The outcome, and what too few repeats for a verdict showed. For example: cannot tell, seen otherwise."""
+    return str(claim["outcome"]) + AS_EXPECTED_IN_WORDS[claim.get("as_expected")]
+
+
 def in_readers_order(record: Record) -> list[Record]:
-    """The claims: first those that do not hold, then those that do, then the others; each in the paper's order."""
-    return sorted(record["claims"], key=lambda claim: OUTCOMES.index(claim["outcome"]))
+    """The claims: first those that do not hold, then those that do, then the others; each in the paper's order.
+
+    Among claims with too few repeats for a verdict those come first that were seen otherwise than the paper says.
+    """
+    seen_as = list(AS_EXPECTED_IN_WORDS)
+    return sorted(
+        record["claims"],
+        key=lambda claim: (OUTCOMES.index(claim["outcome"]), seen_as.index(claim.get("as_expected"))),
+    )
 
 
 def problems(record: Record) -> Iterator[str]:

@@ -10,7 +10,7 @@ from exchange.words import counted
 from exchange_simulation.launching.record.noise_summary import noise_banner
 from exchange_simulation.messaging.measurements import MEASUREMENTS
 from exchange_simulation.papers.claims import DOES_NOT_HOLD, NOT_MEASURED
-from exchange_simulation.papers.sentences import headline, in_readers_order, problems, seen
+from exchange_simulation.papers.sentences import headline, in_readers_order, outcome_in_words, problems, seen
 from exchange_simulation.reports.tables import indented, terminal, warning
 
 
@@ -24,7 +24,7 @@ def show(record: Record) -> None:
     for sentence in problems(record):
         console.print(warning(sentence))
     measured = [claim for claim in in_readers_order(record) if claim["why"] != NOT_MEASURED]
-    for outcome, claims in grouped(measured, lambda claim: str(claim["outcome"])).items():
+    for outcome, claims in grouped(measured, outcome_in_words).items():
         console.print(f"\n[bold]{outcome}[/bold]")
         for claim in claims:
             console.print(indented(claim_line(claim)))
@@ -43,7 +43,7 @@ def claim_line(claim: Record) -> str:
     """
     sentence = f"{claim['sentence'].removesuffix('.')} ({claim['place']})."
     line = f"{sentence} Seen {seen(claim)}, expected {claim['expected']}: {claim['statistic']}"
-    if claim.get("network"):
+    if claim.get("network") and claim["network"] not in claim["statistic"]:
         line += f"; on {claim['network']}"
     if claim.get("by_construction"):
         line += "; by construction: it tests that the plan was delivered"

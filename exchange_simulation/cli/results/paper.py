@@ -69,6 +69,6 @@ class PaperKind(FolderKind):
 
 
 def _outcome(claim: Record) -> str:
-    from exchange_simulation.papers.sentences import seen
+    from exchange_simulation.papers.sentences import outcome_in_words, seen
 
-    return f"{claim['outcome']}: {seen(claim)}"
+    return f"{outcome_in_words(claim)}: {seen(claim)}"

@@ -21,6 +21,7 @@ SMALL = Published(
     "ns between two small messages, ours of 8 B",
     "about 300",
     level=300.0,
+    level_label="the paper, small ones",
     figure="between_arrivals_ns",
     where={"size_bytes": 8},
 )

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from exchange_simulation.messaging.report import _headline, _sentences, is_long, page_html, show
+from exchange_simulation.messaging.network_sentences import network_sentences
+from exchange_simulation.messaging.report import _headline, _sentences, is_long, page_html, short, show
 from exchange_simulation.messaging.verdicts import comparison_of, with_verdicts
 from exchange_simulation.outcomes import Benchmark
 
@@ -35,6 +36,14 @@ def record(*rows: dict[str, Any], benchmark: str = "de-spsc") -> dict[str, Any]:
 SLOW = [100.0, 101.0, 99.0, 102.0, 100.0, 98.0]
 FAST = [400.0, 404.0, 399.0, 402.0, 404.0, 398.0]
 LIKE_SLOW = [101.0, 99.0, 100.5, 99.5, 102.0, 98.0]
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(9_994, "9,994"), (10_000, "10.0 k"), (50_400, "50.4 k"), (999_400, "999 k"), (3_070_000, "3.07 M")],
+)
+def test_a_large_number_keeps_three_digits(value: float, words: str) -> None:
+    assert short(value) == words
 
 
 def test_the_headline_of_one_point_has_ratio_interval_and_repeats() -> None:
@@ -273,4 +282,16 @@ def test_one_sentence_names_all_saturated_points_of_a_transport(saturated: int, 
 def test_one_sentence_names_every_flag_of_the_network() -> None:
     network = {"profile": "gige", "mechanism": "wire", "round_trip_us": {}, "flags": ["round trips took long", "lost"]}
     *_, last_sentence = _sentences({"benchmark": "de-spsc", "rows": [], "networks": [network]})
-    assert last_sentence == "not the network that was asked for: round trips took long; lost"
+    assert last_sentence == "gige is not the network that was asked for: round trips took long; lost"
+
+
+def test_the_round_trip_of_a_network_stands_beside_that_of_its_profile() -> None:
+    trips = {"publisher-consumer": {"median": 160.9, "expected": 101.3}, "publisher-broker": {"median": 20.0}}
+    network = {"profile": "gige", "mechanism": "wire", "round_trip_us": trips, "flags": []}
+
+    (sentence,) = network_sentences([network])
+
+    assert sentence == (
+        "network gige, by wire; round trips: publisher-consumer 161 us, where the profile alone takes 101 us; "
+        "publisher-broker 20 us"
+    )

@@ -63,6 +63,30 @@ def test_percentiles_of_too_few_messages_are_left_out(messages: int, figures: se
     assert latency_figures(receivers, "due").keys() == {f"due_{figure}_us" for figure in figures}
 
 
+def with_known_noise(monkeypatch: pytest.MonkeyPatch, window_s: float, **given: int) -> tuple[int, str]:
+    """Measure a cell of which each message takes its share of `window_s`; returns (times longer, status)."""
+
+    def measure(_benchmark: object, cell: Cell, *_: object) -> dict[str, Any]:
+        noise = {"window_s": window_s * cell.times_longer}
+        return {"status": "complete", "reasons": [], "figures": {"messages_per_s": 1.0}, "noise": noise}
+
+    monkeypatch.setattr(cell_turns, "measure", measure)
+    cell = Cell("memory", {"size_bytes": 8}, {"timeout_s": 1.0, **given})
+    long_cell, record = cell_turns._long_enough(DE_SPSC, cell, NO_SETUPS)
+    return long_cell.times_longer, record["status"]
+
+
+@pytest.mark.parametrize(("window_s", "times_longer"), [(0.25, 1), (0.1, 4), (0.02, 16)])
+def test_a_cell_is_made_longer_until_its_noise_can_be_told(
+    window_s: float, times_longer: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert with_known_noise(monkeypatch, window_s) == (times_longer, "complete")
+
+
+def test_a_cell_of_the_user_s_count_counts_although_its_noise_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert with_known_noise(monkeypatch, 0.1, count=100) == (1, "complete")
+
+
 def test_a_cell_is_not_made_longer_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lengthened(monkeypatch, 1 << 30) == (cell_turns.MOST_TIMES_LONGER, {})
 

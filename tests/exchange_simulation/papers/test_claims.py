@@ -71,13 +71,15 @@ def test_a_ratio_at_its_bound_cannot_be_told() -> None:
 
 
 @pytest.mark.parametrize(("repeats", "words"), [(1, "1 repeat"), (5, "5 repeats")])
-def test_too_few_repeats_cannot_be_told(repeats: int, words: str) -> None:
+@pytest.mark.parametrize(("ratio", "as_expected"), [(0.1, True), (1.1, False)])
+def test_too_few_repeats_cannot_be_told(repeats: int, words: str, ratio: float, as_expected: bool) -> None:
     claim = Claim("", "", Statistic("", lambda _records: NOTHING), at_most=1.0)
 
-    (tested,) = judge_claims([planted(claim, 0.1, repeats=repeats)], {})
+    (tested,) = judge_claims([planted(claim, ratio, repeats=repeats)], {})
 
     assert tested.outcome == CANNOT_TELL
     assert tested.why == f"{words}, and a verdict needs 6"
+    assert tested.as_expected is as_expected
 
 
 def test_two_repeats_have_the_value_between_them() -> None:

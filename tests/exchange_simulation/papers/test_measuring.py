@@ -94,7 +94,7 @@ def test_a_paper_is_measured_from_python_and_found_again(tmp_path: Path) -> None
     outcome = raised.value.outcome
     assert isinstance(outcome, exchange_simulation.PaperOutcome)
     assert repr(outcome) == f"<PaperOutcome {tmp_path / 'p'}: {outcome}>"
-    assert str(outcome).startswith("tiny, partial: 0 of 1 claims hold here")
+    assert str(outcome).startswith("tiny, partial: 1 of 1 claims were seen as the paper says in 2 repeats")
     assert [row["outcome"] for row in outcome.rows()] == [CANNOT_TELL]
     assert any("broken failed, the others go on" in sentence for sentence in sentences)
     assert [type(exchange_simulation.open(part)).__name__ for part in outcome.parts] == ["Benchmark"]
@@ -215,7 +215,9 @@ def test_each_cell_is_measured_as_often_as_a_user_says(tmp_path: Path) -> None:
     assert record["repeats"] == 1
     assert record["parts"][1]["command"].endswith("--repeats 1")
     assert record["claims"][0]["why"] == "1 repeat, and a verdict needs 6"
-    assert "1 cannot be told (1 repeat, and a verdict needs 6)" in page
+    assert "1 of 1 claims were seen as the paper says in 1 repeat, 0 otherwise; a verdict needs 6" in page
+    assert "cannot tell, seen as it says" in page
+    assert "in 1 repeat</td>" in page
     assert "with 1 repeat of each cell" in page
 
 
@@ -298,7 +300,7 @@ def test_results_list_show_and_report_know_a_paper(tmp_path: Path) -> None:
     reported = CliRunner().invoke(main, ["report", str(tmp_path / "p")])
 
     assert "paper tiny" in listed.stdout
-    assert "0 of 1 claims hold here" in " ".join(shown.stdout.split())
+    assert "1 of 1 claims were seen as the paper says in 2 repeats" in " ".join(shown.stdout.split())
     assert reported.exit_code == 0
     assert "page: " in reported.stdout
 

@@ -88,7 +88,7 @@ def test_a_part_says_figures_in_words_that_no_picture_has() -> None:
     fanout = next(part for part in PAPERS["mrg"].parts if part.name == "fanout")
     row = {"words": "amqp, 256 B", "figures": {"transfers_per_s": {"median": 45_000.0}}}
 
-    assert fanout.remarks({"rows": [row]}) == ["ours over amqp, 256 B: 45 k transfers/s"]
+    assert fanout.remarks({"rows": [row]}) == ["ours over amqp, 256 B: 45.0 k transfers/s"]
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,14 @@ from exchange_simulation.papers.claims import (
     CANNOT_TELL,
     DOES_NOT_HOLD,
     HOLDS,
+    NOT_MEASURED,
     Claim,
     Statistic,
     claim_as_dict,
     judge_claims,
 )
 from exchange_simulation.papers.readings import FigureReading
-from exchange_simulation.papers.sentences import headline, seen
+from exchange_simulation.papers.sentences import headline, in_readers_order, outcome_in_words, seen
 from exchange_simulation.papers.statistics import (
     constant,
     figure_at,
@@ -224,13 +225,40 @@ def test_a_value_that_was_not_delivered_as_planned_is_counted() -> None:
     assert headline({"claims": claims}) == "1 of 2 values were delivered as planned, 1 was not"
 
 
-@pytest.mark.parametrize(
-    ("repeats", "untold"), [(1, "1 cannot be told (1 repeat, and a verdict needs 6)"), (6, "1 cannot be told")]
-)
-def test_a_headline_says_that_there_were_too_few_repeats(repeats: int, untold: str) -> None:
-    record = {"claims": [{"outcome": CANNOT_TELL}], "repeats": repeats}
+def too_few(*, as_expected: bool | None, outcome: str = CANNOT_TELL) -> Record:
+    """A claim of one repeat, which may also be too noisy."""
+    return {"outcome": outcome, "as_expected": as_expected, "repeats": 1, "why": "", "ratio": 1.2, "low": None}
 
-    assert headline(record) == f"0 of 1 claims hold here, 0 do not, {untold}"
+
+def test_a_headline_says_what_too_few_repeats_showed() -> None:
+    claims = [too_few(as_expected=True), too_few(as_expected=True), too_few(as_expected=False)]
+    noisy = too_few(as_expected=None, outcome=TOO_NOISY)
+    unmeasured = {**too_few(as_expected=None), "why": NOT_MEASURED}
+
+    assert headline({"claims": claims}) == (
+        "2 of 3 claims were seen as the paper says in 1 repeat, 1 otherwise; a verdict needs 6"
+    )
+    assert headline({"claims": [*claims, noisy, unmeasured]}) == (
+        "2 of 5 claims were seen as the paper says in 1 repeat, 1 otherwise, 1 was not measured, "
+        "1 was too noisy to say; a verdict needs 6"
+    )
+
+
+def test_claims_with_a_verdict_are_counted_beside_one_that_lost_its_repeats() -> None:
+    claims = [{"outcome": HOLDS}, too_few(as_expected=True)]
+
+    assert headline({"claims": claims}) == "1 of 2 claims hold here, 0 do not, 1 cannot be told"
+
+
+def test_what_was_seen_otherwise_comes_first_among_claims_without_a_verdict() -> None:
+    unmeasured, as_it_says, otherwise = (too_few(as_expected=as_expected) for as_expected in (None, True, False))
+    holds = {"outcome": HOLDS}
+
+    record = {"claims": [unmeasured, as_it_says, otherwise, holds]}
+
+    assert in_readers_order(record) == [holds, otherwise, as_it_says, unmeasured]
+    assert outcome_in_words(otherwise) == "cannot tell, seen otherwise"
+    assert seen(otherwise) == "1.2 in 1 repeat"
 
 
 @pytest.mark.parametrize(("large_us", "expected"), [(80.0, 1.0), (96.0, 1.2), (64.0, 0.8)])
