@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from exchange.unique import unique
 from exchange_simulation.reports.formats.numbers import number_text
 
 
 def network_sentences(networks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield how each network was made, and its round trips as they were measured before the benchmark.
 
-    For example: network gige, by wire; round trips: publisher-consumer 161 us, where the profile alone takes 101 us
+    For example: network gige, emulated by wire; round trips, of which the profile alone makes 101 us:
+    publisher-consumer 161 us
     """
     for network in networks:
-        trips = []
-        for roles, round_trip in network["round_trip_us"].items():
-            words = f"{roles} {number_text(round_trip['median'])} us"
-            if "expected" in round_trip:
-                words += f", where the profile alone takes {number_text(round_trip['expected'])} us"
-            trips.append(words)
-        yield f"network {network['profile']}, by {network['mechanism']}; round trips: {'; '.join(trips)}"
+        round_trips = network["round_trip_us"]
+        measured = [f"{roles} {number_text(trip['median'])} us" for roles, trip in round_trips.items()]
+        of_profile = unique(number_text(trip["expected"]) for trip in round_trips.values() if "expected" in trip)
+        alone = f", of which the profile alone makes {of_profile[0]} us" if of_profile else ""
+        how = f"network {network['profile']}, emulated by {network['mechanism']}"
+        yield f"{how}; round trips{alone}: {'; '.join(measured)}"
 
 
 def unlike_networks(networks: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from exchange.grouping import grouped
 from exchange_simulation.messaging.benchmark import BenchmarkDefinition
 from exchange_simulation.messaging.benchmarks import benchmark_of
 from exchange_simulation.messaging.paper import Published
-from exchange_simulation.messaging.point import size_in_words, value_in_words
+from exchange_simulation.messaging.point import NETWORK, size_in_words, value_in_words
 from exchange_simulation.messaging.presentation import Plot
 from exchange_simulation.reports.drawing.canvas import empty_axes, linear_x, linear_y, log_x, log_y, separate_x, time_x
 from exchange_simulation.reports.drawing.chart import (
@@ -175,23 +175,24 @@ def _published_line(axes: Axes, published: Published, last: float) -> EndLabel:
 def _rows_by_title_end(plot: Plot, rows: list[Row], title_end: str) -> dict[str, list[Row]]:
     """Divide rows into figures of at most MOST_LINES lines; returns the rows of each figure by the end of its title.
 
-    A figure with too many lines is divided by the first value in which its lines differ. `title_end` is the end of the
-    title before the division; the rows that lack all such values keep it.
+    A figure with too many lines is divided by the network, as the papers' figures are; if its lines do not differ in
+    that, by the first value in which they do. `title_end` is the end of the title before the division; the rows that
+    lack all such values keep it.
     """
     if not rows:
         return {}
     if len(_lines(plot, rows)) <= MOST_LINES:
         return {title_end: rows}
 
-    def first_difference(row: Row) -> str:
-        differing = _differing(plot, rows, row)
+    def dividing_word(row: Row) -> str:
+        differing = dict(_differing(plot, rows, row))
         if not differing:
             return ""
-        name, value = differing[0]
-        return _word(name, value)
+        name = NETWORK if NETWORK in differing else next(iter(differing))
+        return _word(name, differing[name])
 
     rows_by_title_end: dict[str, list[Row]] = {}
-    for word, rows_of_word in grouped(rows, first_difference).items():
+    for word, rows_of_word in grouped(rows, dividing_word).items():
         title_end_of_word = f"{title_end}, {word}" if word else title_end
         rows_by_title_end.update(_rows_by_title_end(plot, rows_of_word, title_end_of_word))
     return rows_by_title_end

@@ -241,7 +241,7 @@ PARTS = (
                 "broker and its clients keep all processors busy, another has nothing to add",
             ),
         ),
-        in_words={"messages_per_s": "messages/s"},
+        not_in_print={"messages_per_s": "messages/s"},
         full=f"{OVER_AMQP} --pairs 4 --brokers 1,2,4 --sizes 64,16KiB",
         quick="--transport amqp --pairs 4 --brokers 1,2 --sizes 64 --count 10000",
     ),

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+NOT_PRINTED = "not printed"
+"""Stands in place of a value that the paper does not print, beside ours."""
+
 
 @dataclass(frozen=True)
 class BesideOurs:

@@ -10,7 +10,7 @@ from exchange.json_records import Record
 from exchange.words import counted
 from exchange_simulation.launching.record.noise_summary import noise_banner
 from exchange_simulation.messaging.measurements import MEASUREMENTS
-from exchange_simulation.papers.beside_ours import BesideOurs
+from exchange_simulation.papers.beside_ours import NOT_PRINTED, BesideOurs
 from exchange_simulation.papers.extent import Extent, recorded_extent
 from exchange_simulation.papers.paper import Absent, Paper, PaperItem, PaperPart
 from exchange_simulation.papers.paper_folder import paper_in, read_parts
@@ -47,6 +47,13 @@ class Section:
     """Sentences below the figures."""
     missing: str = ""
     """Why the section shows nothing; empty if it does."""
+
+    @property
+    def title_of_values(self) -> str:
+        """What stands above the values."""
+        if all(value.paper == NOT_PRINTED for value in self.values):
+            return "Ours, of which the paper prints no value"
+        return "What the paper printed, and ours; rates and times depend on the hardware"
 
     @property
     def has_ranges(self) -> bool:

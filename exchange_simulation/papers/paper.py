@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ from exchange_simulation.messaging.report import PAGE as BENCH_PAGE
 from exchange_simulation.messaging.report import published_beside_ours, short
 from exchange_simulation.messaging.results import read as read_benchmark
 from exchange_simulation.messaging.running import measured_benchmark, resumed_benchmark
-from exchange_simulation.papers.beside_ours import BesideOurs
+from exchange_simulation.papers.beside_ours import NOT_PRINTED, BesideOurs
 from exchange_simulation.papers.claims import Claim
 from exchange_simulation.papers.extent import Extent
 from exchange_simulation.papers.table_1 import table_1_beside_ours
@@ -152,8 +152,8 @@ class BenchPart(PaperPart):
     """The pictures have the paper's lines, although `published` names its values."""
     drawn: Sequence[str] | None = None
     """Words of the titles of the pictures that the page has; None for all that the paper numbers, if it numbers any."""
-    in_words: Mapping[str, str] = field(default_factory=dict)
-    """Figures that the page says in words, since no picture of the paper has them: the unit, by figure."""
+    not_in_print: Mapping[str, str] = field(default_factory=dict)
+    """Figures of ours that the paper does not print and no picture of it has: the unit, by figure."""
 
     def command(self, extent: Extent) -> str:
         return f"exchange bench {self.benchmark} {shlex.join(self._options(extent))}"
@@ -212,20 +212,25 @@ class BenchPart(PaperPart):
         write_figures(folder, figures_of(record))
 
     def remarks(self, record: Record) -> list[str]:
-        sentences: list[str] = []
-        for row in record["rows"]:
-            clauses = [
-                f"{short(row['figures'][figure]['median'])} {unit}"
-                for figure, unit in self.in_words.items()
-                if figure in row["figures"]
-            ]
-            if clauses:
-                sentences.append(f"ours over {row['words']}: {', '.join(clauses)}")
-        return [*sentences, *network_sentences(record.get("networks", ())), *super().remarks(record)]
+        return [*network_sentences(record.get("networks", ())), *super().remarks(record)]
 
     def values(self, record: Record) -> list[BesideOurs]:
         rows = published_beside_ours(record, self.published)
-        return [BesideOurs(value.title, value.value, ours) for value, ours in rows]
+        return [
+            *(BesideOurs(value.title, value.value, ours) for value, ours in rows),
+            *self._values_of_ours_alone(record),
+        ]
+
+    def _values_of_ours_alone(self, record: Record) -> Iterator[BesideOurs]:
+        """Yield a row for each cell with a figure of `not_in_print`."""
+        for row in record["rows"]:
+            figures = [
+                f"{short(row['figures'][figure]['median'])} {unit}"
+                for figure, unit in self.not_in_print.items()
+                if figure in row["figures"]
+            ]
+            if figures:
+                yield BesideOurs(row["words"], NOT_PRINTED, ", ".join(figures))
 
 
 @dataclass(frozen=True, kw_only=True)

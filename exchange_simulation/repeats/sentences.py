@@ -98,9 +98,11 @@ def too_noisy(finding: Finding) -> str:
 
 
 def range_of_repeats(finding: Finding) -> str:
-    """The ratios of all repeats, lowest to highest. For example: 0.95 to 1.10 in them"""
+    """The ratios of all repeats, lowest to highest. For example: 0.95 to 1.10 in them; of one repeat: 1.02"""
+    if finding.repeats == 1:
+        return ratio_in_words(finding.lowest_ratio)
     ends = unique([ratio_in_words(finding.lowest_ratio), ratio_in_words(finding.highest_ratio)])
-    return f"{' to '.join(ends)} in {'it' if finding.repeats == 1 else 'them'}"
+    return f"{' to '.join(ends)} in them"
 
 
 def cannot_reach_a_verdict(repeats: int, alpha: float) -> str | None:

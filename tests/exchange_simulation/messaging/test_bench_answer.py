@@ -292,6 +292,6 @@ def test_the_round_trip_of_a_network_stands_beside_that_of_its_profile() -> None
     (sentence,) = network_sentences([network])
 
     assert sentence == (
-        "network gige, by wire; round trips: publisher-consumer 161 us, where the profile alone takes 101 us; "
-        "publisher-broker 20 us"
+        "network gige, emulated by wire; round trips, of which the profile alone makes 101 us: "
+        "publisher-consumer 161 us; publisher-broker 20 us"
     )

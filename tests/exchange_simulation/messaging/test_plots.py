@@ -59,6 +59,26 @@ def test_many_sizes_are_an_axis_with_a_line_for_each_number_of_pairs() -> None:
     assert {line[0] for line in figure.chart.numbers.rows} == {"1 pair", "2 pairs", "4 pairs", "8 pairs"}
 
 
+def test_lines_of_several_networks_are_divided_into_a_figure_for_each_network() -> None:
+    """Figures 5b to 5d of the paper: a line for each number of consumers."""
+    estimate = {"median": 1e3, "low": None, "high": None}
+    rows = []
+    for consumers in (1, 2, 4, 8, 16, 32):
+        for network in ("gige", "local"):
+            for size in (1 << step for step in range(21)):
+                point = {"size_bytes": size, "consumers": consumers, "network": network}
+                rows.append({"transport": "amqp", "point": point, "figures": {"published_per_s": estimate}})
+
+    figures = list(figures_of({"benchmark": "fe-spmc", "rows": rows}))
+
+    assert [figure.title.rpartition(", ")[2] for figure in figures] == ["gige", "local"]
+    for figure in figures:
+        assert {line[0] for line in figure.chart.numbers.rows} == {
+            "1 consumer",
+            *(f"{consumers} consumers" for consumers in (2, 4, 8, 16, 32)),
+        }
+
+
 def test_rows_without_a_size_are_left_out_of_a_plot_along_the_size() -> None:
     """Regression: such a row was a KeyError."""
     without_size = rows_of_pairs([1])[0]

@@ -21,6 +21,7 @@ from exchange_simulation.experiments.capacity.search import SearchSettings
 from exchange_simulation.experiments.capacity.searched_load import SearchedLoad
 from exchange_simulation.experiments.trials.plan import plan_as_dict
 from exchange_simulation.papers import capacity_part
+from exchange_simulation.papers.beside_ours import NOT_PRINTED, BesideOurs
 from exchange_simulation.papers.capacity_part import CapacityPart
 from exchange_simulation.papers.catalogue import PAPERS, coverage
 from exchange_simulation.papers.extent import FULL, QUICK, Extent
@@ -84,11 +85,13 @@ def test_a_capacity_is_searched_as_its_command_says(
     assert by_command == by_part
 
 
-def test_a_part_says_figures_in_words_that_no_picture_has() -> None:
-    fanout = next(part for part in PAPERS["mrg"].parts if part.name == "fanout")
-    row = {"words": "amqp, 256 B", "figures": {"transfers_per_s": {"median": 45_000.0}}}
+def test_figures_that_the_paper_does_not_print_stand_beside_its_values() -> None:
+    brokers = next(part for part in PAPERS["amqp"].parts if part.name == "several-brokers")
+    row = {"words": "amqp, 64 B, 4 pairs, 2 brokers", "transport": "amqp", "point": {"size_bytes": 64}}
+    figures = {"messages_per_s": {"median": 45_000.0}}
+    record = {"benchmark": "de-mpmc", "rows": [{**row, "figures": figures, "repeats": []}], "settings": {}}
 
-    assert fanout.remarks({"rows": [row]}) == ["ours over amqp, 256 B: 45.0 k transfers/s"]
+    assert brokers.values(record)[-1] == BesideOurs(row["words"], NOT_PRINTED, "45.0 k messages/s")
 
 
 @pytest.mark.parametrize(
