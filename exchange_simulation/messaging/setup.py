@@ -424,9 +424,9 @@ class Setup:
 
 
 def _product_and_version(server: BrokerServer) -> str:
-    """For example: RabbitMQ 3.10.8, Erlang 25.2.3; nats-server 2.10.22."""
+    """For example: RabbitMQ 3.10.8, Erlang 25.2.3; nats-server 2.10.22. Empty if the server tells neither."""
     facts = server.facts()
-    words = f"{facts['product']} {facts['version']}"
+    words = " ".join(str(facts[name]) for name in ("product", "version") if name in facts)
     return f"{words}, Erlang {facts['erlang']}" if "erlang" in facts else words
 
 
