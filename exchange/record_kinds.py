@@ -386,6 +386,8 @@ class PaperRecord(RecordHead):
     """What a user asked for in addition to the paper's own."""
     parts: list[PaperPartRecord]
     claims: list[PaperClaimRecord]
+    brokers: NotRequired[Record]
+    """Product and version of the broker of each transport, in words."""
     noise_summary: NotRequired[Record]
     caveats: list[str]
 

@@ -128,8 +128,9 @@ def _long_enough(benchmark: BenchmarkDefinition, cell: Cell, setups: Setups) -> 
         if has_time and not (has_count and _hides_noise(record)):
             return cell, record
         if not _may_be_longer(cell, has_count):
-            too_short = {"status": INVALID, "reasons": [_too_short(cell, has_count)], "figures": {}}
-            return cell, record if has_time else {**record, **too_short}
+            if has_time:
+                return cell, record
+            return cell, {**record, "status": INVALID, "reasons": [_too_short(cell, has_count)], "figures": {}}
         cell = replace(cell, times_longer=cell.times_longer * LONGER)
 
 

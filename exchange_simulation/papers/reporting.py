@@ -8,6 +8,7 @@ from exchange_simulation.launching.errors import UserError
 from exchange_simulation.launching.record.noise_summary import NOISE_SUMMARY
 from exchange_simulation.papers.page import write_page
 from exchange_simulation.papers.paper_folder import (
+    brokers_of,
     caveats_of,
     noise_of_parts,
     paper_in,
@@ -32,6 +33,7 @@ def report_paper(folder: Path, options: ReportOptions) -> int:
     records = read_parts(folder, paper)
     record["claims"] = tested_claims(paper, records)
     record["caveats"] = caveats_of(records)
+    record["brokers"] = brokers_of(records)
     record[NOISE_SUMMARY] = noise_of_parts(records).as_dict()
     return print_report(
         folder,
