@@ -184,9 +184,10 @@ class AmqpLink(Link):
             self._client.serve()  # read frames that are no messages: unread, they would end each sleep at once
             self._confirm_times.confirmed(self._client.confirmed)
         self._has_looked = False
+        self._acknowledge()
+        self._loop.flush()
         if (readable and self._client.has_more) or (writable and self.free_places > 0):
             return
-        self._acknowledge()
         self._loop.sleep(until_ns)
 
     def watched(self) -> list[tuple[int, int]]:
@@ -295,7 +296,7 @@ class AmqpLink(Link):
         self._session.check()  # a lost stream has nothing unsent, so it looks settled
 
     def _is_settled(self) -> bool:
-        has_left = self._loop.flush()
+        has_left = self._loop.unsent_bytes == 0
         is_confirmed = not self._delivery.confirms or self._client.confirmed >= self._client.published
         return has_left and is_confirmed
 

@@ -27,7 +27,11 @@ class Loop(Protocol):
     connection: Connection
 
     def sleep(self, until_ns: int) -> None:
-        """Sleep until bytes have come, unsent bytes can go, or a time of the monotonic clock; pika's timers run."""
+        """Sleep until bytes have come, unsent bytes can go, or a time of the monotonic clock; pika's timers run.
+
+        Call `flush` before, and then look whether there is anything to wait for. A sleep sends nothing: with its own
+        bytes it could make the room for which its caller waits, and sleep nevertheless.
+        """
 
     def also_wake_for(self, other: Any) -> None:
         """Make each sleep also end when another loop, of the same class, has something to do."""
@@ -86,7 +90,7 @@ class OwnLoop(Loop):
         return [self] if self._other is None else [self, self._other]
 
     def sleep(self, until_ns: int) -> None:
-        have_unsent = [not loop.flush() for loop in self._loops]
+        have_unsent = [loop.unsent_bytes > 0 for loop in self._loops]
         streams = [loop.stream for loop in self._loops]
         wake_ns = min(until_ns, *(loop.timers.next_due_ns for loop in self._loops))
         if not any(stream.has_decrypted for stream in streams):
@@ -171,7 +175,7 @@ class PikaLoop(Loop):
         IOLoop.add_handler(self._ioloop, other.descriptor, lambda *_: None, IOLoop.READ)
 
     def sleep(self, until_ns: int) -> None:
-        if self._other and not self._other.flush():
+        if self._other and self._other.unsent_bytes:
             until_ns = min(until_ns, time.monotonic_ns() + UNSENT_NS)
         self._turn(max(until_ns - time.monotonic_ns(), 0) / 1e9)
 

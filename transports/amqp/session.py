@@ -153,12 +153,14 @@ class BrokerSession:
 
     def wait_for(self, condition: Callable[[], bool], until_ns: int) -> None:
         """Serve the connection until the condition holds. PeerGone if it does not hold in time."""
+        self.loop.flush()
         while not condition():
             self.check()
             if time.monotonic_ns() >= until_ns:
                 raise PeerGone(f"the broker at {self._where} did not answer in time: is it an AMQP 0-9-1 broker?")
             self.loop.sleep(until_ns)
             self.loop.serve()
+            self.loop.flush()
 
     def check(self) -> None:
         """Raise a TransportError for the user once connection or channel has ended."""

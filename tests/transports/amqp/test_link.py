@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
+import sys
+import termios
 import threading
 import time
 from collections.abc import Iterator
@@ -137,6 +140,34 @@ def test_two_publishers_that_wait_for_confirms_do_not_deadlock(at_broker: str) -
                 lambda link=link, batch=batch: link.receive(batch) >= 0 and batch.count == many.count, link
             )
             assert list(batch) == NUMBERED * 9
+
+
+@pytest.mark.parametrize("topology", ["duplex", "simplex"])
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_wait_for_room_does_not_sleep_after_its_own_bytes_have_made_the_room(
+    at_broker: str, client: str, topology: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a sleep had nothing left to wait for, so large messages stood still until its time was over."""
+    monkeypatch.setattr("transports.amqp.link.MOST_UNSENT_BYTES", 1000)
+    monkeypatch.setattr("transports.waiting.LONGEST_SLEEP_NS", 2**62)
+    large_messages = FrameBatch.of(*[bytes(1 << 16)] * 2)
+    until_ns = deadline_ns()
+    with joined(f"{at_broker}?client={client}&topology={topology}") as (_, connector):
+        while connector.send(large_messages, 0):  # ends once more bytes are unsent than one link may have
+            pass
+        while _bytes_on_the_way(connector):  # once there are none, the socket takes all unsent bytes at once
+            assert time.monotonic_ns() < until_ns, "the broker did not read"
+        before_a_heartbeat_ns = deadline_ns(10)
+        connector.wait(before_a_heartbeat_ns, readable=False, writable=True)
+        assert time.monotonic_ns() < before_a_heartbeat_ns, "the link slept, and had room"
+        assert connector.send(large_messages, 0) > 0
+
+
+def _bytes_on_the_way(link: Link) -> int:
+    """The bytes that this end's system holds because the broker's system has not taken them."""
+    publishing = getattr(link, "_outbound", link)
+    answer = fcntl.ioctl(publishing._loop.descriptor, termios.TIOCOUTQ, bytes(4))
+    return int.from_bytes(answer, sys.byteorder)
 
 
 def test_links_of_two_runs_get_no_messages_of_each_other(at_broker: str) -> None:
