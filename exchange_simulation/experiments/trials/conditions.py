@@ -100,13 +100,17 @@ def _difference(field: str, by_run: Mapping[str, Any], planned: Sequence[Any] = 
 def caveats(
     plan: TrialPlan, observed: dict[str, Observations], conditions: dict[str, Any], resumed: int = 0
 ) -> Iterator[str]:
-    """Yield sentences about runs that are missing, excluded, saturated, contradictory, noisy or not comparable."""
+    """Yield sentences about runs that are missing, excluded, saturated, contradictory, noisy or not comparable.
+
+    And about emulated networks that were not those that the plan asked for.
+    """
     yield from _counted_runs(plan, observed, resumed)
     yield from _excluded(observed)
     yield from _saturated(observed)
     yield from _streams(plan, observed)
     yield from _set_aside(plan, observed)
     yield from _noisy(plan, observed)
+    yield from _unlike_networks(observed)
     yield from _differences(conditions)
 
 
@@ -189,6 +193,18 @@ def _noisy(plan: TrialPlan, observed: dict[str, Observations]) -> Iterator[str]:
     if has_noise:
         set_aside = sum(len(arm.set_aside) for arm in observed.values())
         yield from noise_caveats([noise_share(run) for run in runs], set_aside, plan.redo)
+
+
+def _unlike_networks(observed: dict[str, Observations]) -> Iterator[str]:
+    """Yield a sentence for each emulated network that was, in some runs that count, not the one that was asked for."""
+    networks = [run["network"] for arm in observed.values() for run in arm.runs.values() if "network" in run]
+    for profile in unique(network["profile"] for network in networks):
+        of_profile = [network for network in networks if network["profile"] == profile]
+        unlike = [network for network in of_profile if network["flags"]]
+        if unlike:
+            first = "; ".join(unlike[0]["flags"])
+            how_many = f"{len(unlike)} of {counted(len(of_profile), 'runs')}"
+            yield f"{profile} was not the network that was asked for in {how_many}; in the first one: {first}"
 
 
 def _differences(conditions: dict[str, Any]) -> Iterator[str]:

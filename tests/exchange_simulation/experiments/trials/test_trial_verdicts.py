@@ -272,6 +272,17 @@ def test_work_beside_the_runs_is_told(tmp_path: Path) -> None:
     assert "more than 5% of the processors beside 1 of 4 runs, at most 30%" in caveats(tmp_path, trial_plan)
 
 
+def test_an_emulated_network_that_was_not_the_one_asked_for_is_told(tmp_path: Path) -> None:
+    trial_plan = plan(repeats=2)
+    for place, step in enumerate(trial_plan.steps):
+        flags = ["round trips took: gateway-engine 172 us, not 101 us"] if place > 0 else []
+        put(tmp_path, step, network={"profile": "gige", "flags": flags})
+    assert (
+        "gige was not the network that was asked for in 3 of 4 runs; in the first one: round trips took: "
+        "gateway-engine 172 us, not 101 us"
+    ) in results(tmp_path, trial_plan)["caveats"]
+
+
 def test_repeated_runs_and_resumptions_are_in_the_first_caveat(tmp_path: Path) -> None:
     put_all(tmp_path, plan(), {"a": STEADY, "b": STEADY})
     put(tmp_path, plan().steps[3], status="partial", reasons=["interrupted"])
