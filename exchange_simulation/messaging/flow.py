@@ -105,7 +105,8 @@ class OpenLoop:
     The source has batches of messages that are due. Whoever hands them over notes when the link took them.
     """
 
-    def __init__(self, source: MessageSource, count: int, load: MessageLoad) -> None:
+    def __init__(self, source: MessageSource, count: int, load: MessageLoad, start_ns: int | None = None) -> None:
+        """`start_ns`: when the load begins (monotonic clock, ns); None: now."""
         from gateway.pacer import Schedule
 
         self._source = source
@@ -114,7 +115,7 @@ class OpenLoop:
         self._schedule = Schedule(load.due_times())
         self._due: Longs = NOTHING_DUE
         self._lags = Lags(load.step_bounds)
-        self._schedule.start(time.monotonic_ns())
+        self._schedule.start(time.monotonic_ns() if start_ns is None else start_ns)
         self._started_ns = self._schedule.due_ns(1)
         self._last_handed_ns = self._started_ns
 

@@ -225,11 +225,13 @@ class ThreadedClient:
     """When the requests of each thread fall due, from the sample's begin on. Its first rate holds for the warm-up."""
 
     def __call__(self, session: Session) -> RoleResult:
-        begin_ns = time.monotonic_ns() + int(self.warm_up_s * 1e9)
+        start_ns = time.monotonic_ns()
+        begin_ns = start_ns + int(self.warm_up_s * 1e9)
         end_ns = begin_ns + int(self.sample_s * 1e9)
         load = self.load.after(self.warm_up_s) if self.load else None
         client_threads = [
-            _ClientThread(self.size, link, session, begin_ns, end_ns, self.ahead, load) for link in session.links
+            _ClientThread(self.size, link, session, start_ns, begin_ns, end_ns, self.ahead, load)
+            for link in session.links
         ]
         threads = [threading.Thread(target=client_thread.ask) for client_thread in client_threads]
         for thread in threads:
@@ -249,6 +251,8 @@ class _ClientThread:
     size: int
     link: Link
     session: Session
+    start_ns: int
+    """When the load of all threads begins, also of a thread that the system starts late."""
     begin_ns: int
     end_ns: int
     ahead: int
@@ -304,7 +308,7 @@ class _ClientThread:
 
     def _ask_when_due(self, load: MessageLoad) -> None:
         """Ask each request that is due before `end_ns`, once fewer than `ahead` requests wait for a reply."""
-        self.open_loop = OpenLoop(self.source, MOST_REQUESTS, load)
+        self.open_loop = OpenLoop(self.source, MOST_REQUESTS, load, self.start_ns)
         while self.open_loop.next_due_ns < self.end_ns:
             if len(self._pending_asked_ns) == self.ahead:
                 self._take_replies()

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from exchange.load_shape import LoadShape
 from exchange.measurements import LogBuckets
 from exchange_simulation.messaging import flow, requests
 from exchange_simulation.messaging.benchmarks import benchmark_of, names
@@ -18,7 +19,7 @@ from exchange_simulation.messaging.benchmarks.perftest import fell_behind
 from exchange_simulation.messaging.cell import Cell
 from exchange_simulation.messaging.flow import ConsumeShared, Lags
 from exchange_simulation.messaging.message_load import MessageLoad
-from exchange_simulation.messaging.requests import Ask
+from exchange_simulation.messaging.requests import Ask, ThreadedClient
 from exchange_simulation.messaging.roles import RoleResult
 from exchange_simulation.stored_outcomes import open
 from tests.exchange_command import exchange_in_process
@@ -135,6 +136,51 @@ def test_a_late_answer_makes_the_questions_after_it_late(monkeypatch: pytest.Mon
     assert result.latency is not None
     assert result.latency.sum_ns == (9 * 1 + 25) * MS, "a round trip counts from asking"
     assert result.details["lag"].max_ns == 15 * MS
+
+
+class EchoSession(SlowSession):
+    """A session over a link that gives every request back at once, for one thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links = [self]
+        self._unanswered: list[bytes] = []
+
+    def send_all(self, _link: object, batch: FrameBatch) -> None:
+        self._unanswered += batch
+
+    def receive(self, *arguments: Any) -> int:
+        """Both a link's `receive` and a session's: the batch is the last argument but the problem, if there is one."""
+        batch = next(argument for argument in arguments if isinstance(argument, FrameBatch))
+        for request in self._unanswered:
+            batch.append(request)
+        self._unanswered.clear()
+        return self.now_ns if len(arguments) > 1 else batch.count
+
+    def progressed(self) -> None: ...
+
+
+def test_a_thread_that_the_system_starts_late_asks_for_its_whole_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its load would reach beyond the sample, and what is due there would not be asked."""
+    session = EchoSession()
+
+    class LateThread:
+        def __init__(self, target: Any) -> None:
+            self._target = target
+
+        def start(self) -> None:
+            session.now_ns += 130 * MS  # longer than the warm-up
+            self._target()
+
+        def join(self) -> None: ...
+
+    monkeypatch.setattr(flow, "time", session)
+    monkeypatch.setattr(requests, "time", session)
+    monkeypatch.setattr(requests, "threading", SimpleNamespace(Thread=LateThread))
+    load = MessageLoad.over_time(LoadShape.parse(LOAD))
+    result = ThreadedClient(24, 0.1, 1.0, load=load)(session)  # type: ignore[arg-type]
+    assert result.stopped is None
+    assert sum(part.received for part in result.details["steps"]) == 200 + 400 + 200
 
 
 class QueueOfSharers:
