@@ -17,7 +17,7 @@ KERNELS_OF_LINKS = {
     ("zeromq://127.0.0.1:0", "pair"): "_events:1 _receive_frames:1 _send_frames:1 _sleep:1",
 }
 """The kernels of each link, by URL and pattern, each with the number of its compiled signatures."""
-INLINED = {"monotonic_ns:0", "poll:0", "send_part:0", "receive_part:0", "_count_after_noting:0"}
+INLINED = {"monotonic_ns:0", "poll:0", "send_part:0", "receive_part:0", "_count_after_noting:0", "_length_at:0"}
 """Kernels that are compiled as a part of others, so they have no compiled signature of their own."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
 from itertools import pairwise
@@ -29,24 +30,21 @@ def test_any_split_of_the_stream_gives_the_same_frames(frames: list[bytes], data
     stream = framed(frames)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=8)))
     inbound = np.zeros(4096, np.uint8)
-    used = 0
+    at = 0
     batch = FrameBatch(64)
     for start, end in pairwise([0, *cuts, len(stream)]):
-        inbound[used : used + end - start] = np.frombuffer(stream[start:end], np.uint8)
-        used += end - start
-        at, batch.count, too_long = split_frames(inbound, used, batch.buffer, batch.offsets, batch.count, 1000)
-        inbound[: used - at] = inbound[at:used].copy()
-        used -= at
+        inbound[start:end] = np.frombuffer(stream[start:end], np.uint8)
+        at, batch.count, too_long = split_frames(inbound, at, end, batch.buffer, batch.offsets, batch.count, 1000)
         assert too_long == 0
     assert list(batch) == frames
-    assert used == 0
+    assert at == len(stream)
 
 
 @given(st.binary(max_size=300))
 def test_arbitrary_bytes_give_frames_or_a_refusal(garbage: bytes) -> None:
     inbound = np.frombuffer(garbage, np.uint8).copy()
     batch = FrameBatch(8, 256, 64)
-    at, count, too_long = split_frames(inbound, len(inbound), batch.buffer, batch.offsets, 0, 64)
+    at, count, too_long = split_frames(inbound, 0, len(inbound), batch.buffer, batch.offsets, 0, 64)
     assert 0 <= at <= len(garbage)
     assert count <= 8
     batch.count = count
@@ -69,6 +67,28 @@ def test_frames_that_the_kernel_takes_in_parts_arrive_whole() -> None:
             except BlockingIOError:
                 sent = stream.send(batch, sent)
         assert received == expected
+        stream.close(0)
+
+
+def test_frames_that_wait_for_room_in_a_batch_arrive_whole_and_in_order() -> None:
+    """One frame fits into the batch and dozens into the stream's memory, the last of them in part."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        theirs.setblocking(False)
+        stream = TcpStream(ours)
+        frames = [number.to_bytes(1, "little") * (50_000 + number) for number in range(100)]
+        unsent = framed(frames)
+        received = []
+        batch = FrameBatch(4, 60_000, 60_000)
+        while len(received) < len(frames):
+            with contextlib.suppress(BlockingIOError):
+                while unsent:
+                    unsent = unsent[theirs.send(unsent) :]
+                    stream._read()  # takes in more than the batch takes
+            batch.clear()
+            stream.receive(batch)
+            received += batch
+        assert received == frames
         stream.close(0)
 
 

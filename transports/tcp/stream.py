@@ -38,27 +38,35 @@ _READ_BYTES = LONGEST_FRAME + (1 << 18)
 
 
 @njit(cache=True, nogil=True)
-def split_frames(
-    stream: Bytes, used: int, buffer: Bytes, offsets: Longs, count: int, largest: int
-) -> tuple[int, int, int]:
-    """Copy whole frames out of `stream[:used]` into a batch's arrays.
+def _length_at(stream: Bytes, at: int) -> int:
+    """The length of the frame whose prefix begins at `at`."""
+    length: int = int64(stream[at]) | stream[at + 1] << 8 | stream[at + 2] << 16 | stream[at + 3] << 24
+    return length
 
-    Returns (bytes consumed, the batch's new count, the length of a frame that is longer than `largest`, or 0).
+
+@njit(cache=True, nogil=True)
+def split_frames(
+    stream: Bytes, begin: int, end: int, buffer: Bytes, offsets: Longs, count: int, largest: int
+) -> tuple[int, int, int]:
+    """Copy whole frames out of `stream[begin:end]` into a batch's arrays.
+
+    Returns (where the first byte is that was not consumed, the batch's new count, the length of a frame that is longer
+    than `largest`, or 0).
     """
-    at = 0
-    end = offsets[count]
-    while used - at >= PREFIX and count + 1 < len(offsets):
-        length = int64(stream[at]) | stream[at + 1] << 8 | stream[at + 2] << 16 | stream[at + 3] << 24
+    at = begin
+    filled = offsets[count]
+    while end - at >= PREFIX and count + 1 < len(offsets):
+        length = _length_at(stream, at)
         if length > largest:
             return at, count, length
-        if used - at - PREFIX < length or end + length > len(buffer):
+        if end - at - PREFIX < length or filled + length > len(buffer):
             break
         at += PREFIX
-        move_bytes(buffer[end:].ctypes, stream[at:].ctypes, length)
+        move_bytes(buffer[filled:].ctypes, stream[at:].ctypes, length)
         at += length
-        end += length
+        filled += length
         count += 1
-        offsets[count] = end
+        offsets[count] = filled
     return at, count, 0
 
 
@@ -79,21 +87,23 @@ def send_frames(fd: int, buffer: Bytes, offsets: Longs, first: int, count: int, 
 
 
 # Indexes of a stream's numbers; index 0 has the notice of lent calls.
-_USED = 1
-"""Bytes that came and are in no batch yet."""
-_REST = 2
+_BEGIN = 1
+"""The begin of the bytes that came and are in no batch yet."""
+_END = 2
+"""The end of those bytes."""
+_REST = 3
 """The begin, in the scratch memory, of the part of a frame that did not leave."""
-_REST_END = 3
+_REST_END = 4
 """The end of that part; 0 if every frame has left as a whole."""
-_OUT = 4
+_OUT = 5
 """The descriptor that sends."""
-_IN = 5
+_IN = 6
 """The descriptor that receives."""
-_POLLED = 6
+_POLLED = 7
 """The number of descriptors that a sleep watches."""
-_TIMESPEC = 7
+_TIMESPEC = 8
 """A struct timespec, two numbers."""
-_DESCRIPTORS = 9
+_DESCRIPTORS = 10
 """From here on a struct pollfd for each descriptor, a number each."""
 MOST_DESCRIPTORS = 64
 """The most descriptors that a sleep of the lent calls watches."""
@@ -102,15 +112,21 @@ MOST_DESCRIPTORS = 64
 @lendable(RECEIVE)
 def _lent_receive(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count: int, largest: int) -> int:
     inbound = memory[:_READ_BYTES]
-    used = numbers[_USED]
-    if used < len(inbound):
-        came = receive_bytes(numbers[_IN], inbound[used:].ctypes, len(inbound) - used, AT_ONCE)
-        used += max(came, 0)
+    begin = numbers[_BEGIN]
+    end = numbers[_END]
+    has_prefix = end - begin >= PREFIX
+    holds_a_frame = has_prefix and end - begin - PREFIX >= _length_at(inbound, begin)
+    if begin > 0 and not holds_a_frame:
+        move_bytes(inbound.ctypes, inbound[begin:].ctypes, end - begin)
+        end -= begin
+        begin = 0
+    if end < len(inbound):
+        came = receive_bytes(numbers[_IN], inbound[end:].ctypes, len(inbound) - end, AT_ONCE)
+        end += max(came, 0)
         numbers[NOTICE] |= came == 0  # the stream has ended
-    at, count, too_long = split_frames(inbound, used, buffer, offsets, count, largest)
-    if at and used > at:
-        move_bytes(inbound.ctypes, inbound[at:].ctypes, used - at)
-    numbers[_USED] = used - at
+    at, count, too_long = split_frames(inbound, begin, end, buffer, offsets, count, largest)
+    numbers[_BEGIN] = at
+    numbers[_END] = end
     numbers[NOTICE] |= too_long > 0
     return count
 
@@ -152,7 +168,7 @@ def lent_calls(inbound: TcpStream, outbound: TcpStream, others: list[int], settl
 def warm() -> None:
     """Compile the kernels, or load them from disk, before frames flow."""
     nothing = FrameBatch(1, PREFIX, PREFIX)
-    split_frames(nothing.buffer, 0, nothing.buffer, nothing.offsets, 0, PREFIX)
+    split_frames(nothing.buffer, 0, 0, nothing.buffer, nothing.offsets, 0, PREFIX)
     send_frames(-1, nothing.buffer, nothing.offsets, 0, 0, nothing.buffer)
 
 
@@ -190,13 +206,9 @@ class TcpStream:
         """The stream in whose memory lent calls leave the rest of a frame that this stream has to write."""
 
     @property
-    def _used(self) -> int:
+    def _held_bytes(self) -> int:
         """The number of bytes that have come and are not split into frames."""
-        return int(self.numbers[_USED])
-
-    @_used.setter
-    def _used(self, used: int) -> None:
-        self.numbers[_USED] = used
+        return int(self.numbers[_END] - self.numbers[_BEGIN])
 
     def receive(self, batch: FrameBatch) -> None:
         """Append the frames that have come. `ended` becomes True at the stream's end, after its last whole frame."""
@@ -206,13 +218,12 @@ class TcpStream:
 
     def split(self, batch: FrameBatch) -> None:
         """Append the whole frames among the bytes that have come. OverlongFrame if one is too long for the batch."""
-        used = self._used
+        begin = int(self.numbers[_BEGIN])
+        end = int(self.numbers[_END])
         at, count, too_long = split_frames(
-            self._inbound, used, batch.buffer, batch.offsets, batch.count, batch.largest_frame
+            self._inbound, begin, end, batch.buffer, batch.offsets, batch.count, batch.largest_frame
         )
-        if at:
-            self._inbound[: used - at] = self._inbound[at:used].copy()
-            self._used = used - int(at)
+        self.numbers[_BEGIN] = at
         batch.count = int(count)
         if too_long:
             raise OverlongFrame(too_long, batch.largest_frame)
@@ -225,17 +236,20 @@ class TcpStream:
     @property
     def holds_a_frame(self) -> bool:
         """True if a whole frame waits for room in a batch."""
-        if self._used < PREFIX:
+        held_bytes = self._held_bytes
+        if held_bytes < PREFIX:
             return False
-        [length] = struct.unpack_from("<I", self._inbound.data)
-        return bool(self._used >= PREFIX + length)
+        [length] = struct.unpack_from("<I", self._inbound.data, self.numbers[_BEGIN])
+        return bool(held_bytes >= PREFIX + length)
 
     def _read(self) -> int:
         """Read bytes. Returns their number, 0 at the end of the stream, -1 if no byte has come or there is no room."""
-        if self._used == len(self._inbound):
+        self._make_room()
+        end = int(self.numbers[_END])
+        if end == len(self._inbound):
             return -1
         try:
-            fresh = self._socket.recv_into(self._inbound.data[self._used :])
+            fresh = self._socket.recv_into(self._inbound.data[end:])
         except self.later:
             return -1
         except OSError as error:
@@ -243,8 +257,21 @@ class TcpStream:
             return 0
         if self._quickack:  # set the option after every read, since the kernel soon resets it
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
-        self._used += fresh
+        self.numbers[_END] = end + fresh
         return fresh
+
+    def _make_room(self) -> None:
+        """Move what is left to the front of the memory, if it is less than a frame.
+
+        While whole frames wait for room in a batch, they stay where they are: to move many of them each time that one
+        is taken would cost more than all else.
+        """
+        begin = int(self.numbers[_BEGIN])
+        if begin == 0 or self.holds_a_frame:
+            return
+        held_bytes = self._held_bytes
+        self._inbound[:held_bytes] = self._inbound[begin : begin + held_bytes].copy()
+        self.numbers[[_BEGIN, _END]] = 0, held_bytes
 
     def _note(self, error: OSError) -> None:
         """Note in `problem` why a read or a write failed. A plain connection gives no reason beyond its end."""

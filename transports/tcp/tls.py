@@ -51,17 +51,14 @@ class TlsStream(TcpStream):
 
     def _read(self) -> int:
         """Read all records that have come: the descriptor does not show records that ssl has read already."""
-        before = self._used
-        fresh_bytes = -1
-        while self._used < len(self._inbound):
+        read_bytes = 0
+        fresh_bytes = super()._read()
+        while fresh_bytes > 0:
+            read_bytes += fresh_bytes
             fresh_bytes = super()._read()
-            if fresh_bytes <= 0:
-                break
         if self._awaits_handshake:
             self.go_on()
-        if self._used > before:
-            return self._used - before
-        return fresh_bytes
+        return read_bytes or fresh_bytes
 
     def _write(self, data: bytes) -> int:
         try:
