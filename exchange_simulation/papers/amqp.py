@@ -27,7 +27,7 @@ LARGE = 1 << 20
 OF_PAIRS = 64 << 10
 """The size of the messages by which the bandwidth of pairs is told: a few of them fill a link of 1 Gbit/s."""
 GIGE = "gige"
-NETWORKS = "lines for its 1 GigE, emulated, and for loopback, called local; its lines over InfiniBand cannot be had"
+NETWORKS = "gige is its 1 GigE, emulated, and local is loopback; its lines over InfiniBand cannot be had"
 """How the lines of a figure differ. `--quick` has loopback alone, which needs no network of namespaces."""
 RATES_PER_S = (1000.0, 2000.0, 4000.0, 6000.0, 8000.0)
 QUICK_RATES_PER_S = (1000.0, 2000.0, 6000.0, 8000.0)
