@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from transports.amqp.address import CA_FILE, PASSWORD, PASSWORD_FILE, BrokerAddress
 from transports.amqp.session import BrokerSession
-from transports.amqp.topology import EXCHANGES, NAMES, LinkSide, queue_length
+from transports.amqp.topology import EXCHANGES, NAMES, LinkSide, exchange_of, queue_length
 from transports.base import Address, TransportError
 from transports.declaration import Broker, BrokerServer, RunningBroker, ServerPlace
 from transports.rabbitmq import Node, NodeAddress, NodeSettings, private_node, running_node, server_in_words
@@ -73,7 +73,7 @@ class RabbitMq(Broker):
                 if queue.name:  # the broker names a queue of one end alone
                     queues.add(queue.name.removeprefix(f"{run}."))
             for exchange in side.exchanges:
-                exchanges.add(exchange.name.removeprefix(run))
+                exchanges.add(exchange.name.removeprefix(exchange_of(run).name))
         return RabbitMqProbe(url, run, sorted(queues - set(NAMES)), sorted(exchanges - set(EXCHANGES)))
 
 
@@ -161,7 +161,7 @@ class RabbitMqProbe:
     def _delete_all(self, done: Callable[..., None]) -> None:
         """Ask for an answer to the last deletion only, which comes once all others are done."""
         channel = self._session.channel
-        *others, last = [self._run + name for name in self._exchanges]
+        *others, last = [exchange_of(self._run, ending).name for ending in self._exchanges]
         for name in self._names:
             channel.queue_delete(f"{self._run}.{name}")
         for exchange in others:

@@ -9,7 +9,7 @@ import pika
 
 from transports.amqp.address import BrokerAddress
 from transports.amqp.session import BrokerSession
-from transports.amqp.topology import Exchange, LinkSide, Queue, declare, queue_length
+from transports.amqp.topology import LinkSide, Queue, declare, exchange_of, queue_length
 from transports.amqp.wire import PERSISTENT
 from transports.base import Address, Pattern, TransportError
 
@@ -38,7 +38,7 @@ def _queue_for_answers(address: Address) -> Queue:
     if address.pattern is Pattern.SCAN:
         [shared_queue] = LinkSide.of(address, listens=False).consumes
         return shared_queue
-    return Queue(f"{address.token}.absent", Exchange(address.token), "absent")
+    return Queue(f"{address.token}.absent", exchange_of(address.token), "absent")
 
 
 def _leave(session: BrokerSession, broker: BrokerAddress, queue: Queue, body: bytes, count: int, until_ns: int) -> None:

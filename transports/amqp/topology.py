@@ -1,20 +1,22 @@
 """A run's exchanges and queues at the broker: their names, and their declaration by the end that comes first.
 
+RUN is the run's name, CODE its code: messages carry the exchange's name, which is of equal length for all runs.
+
 gateway  ──order──▶  [RUN.order]       ──▶  engine
 gateway  ◀──  [RUN.trade]  ◀──trade──       engine
 both     ──statistics──▶ [RUN.statistics] ──▶  reporter
 both     ◀──  [a queue each]  ◀──reply──       reporter
 
 publishers ──work──▶ [RUN.work] ──▶ consumers, which share it
-publishers ──▶  RUN.fanout, RUN.topic  ──▶ [one or more queues each] ──▶ subscribers
+publishers ──▶  CODE.fanout, CODE.topic  ──▶ [one or more queues each] ──▶ subscribers
 publishers ◀──  [a queue each]  ◀──back──  subscribers
-    a publisher of its own with `pair=N`: RUN.fanout.N, RUN.topic.N; N.back
+    a publisher of its own with `pair=N`: CODE.fanout.N, CODE.topic.N; N.back
 
 clients ──requests──▶ [RUN.requests] ──▶ servers
 clients ◀── [a queue each, whose name their requests carry] ◀──  servers        indexed
 clients ◀── [RUN.responses], which each client searches ◀── responses ── servers   scan
 
-each end  ── a key for each frame ──▶ RUN ──▶ [RUN.NAME], or [RUN.NAME@SUBSCRIBER] for each subscriber   routed
+each end  ── a key for each frame ──▶ CODE ──▶ [RUN.NAME], or [RUN.NAME@SUBSCRIBER] for each subscriber   routed
 """
 
 from __future__ import annotations
@@ -36,13 +38,14 @@ from transports.base import (
     Pattern,
     mask,
 )
+from transports.run_code import run_code
 
 SINCE = {"classic": (0,), "quorum": (3, 8), "stream": (3, 9)}
 """The version of RabbitMQ that first had a kind of queue."""
 UNUSED_MS = 600_000
 """The broker removes a queue that was unused for this time, such as a killed run's."""
 EXCHANGES = ("", ".fanout", ".topic")
-"""The endings of a run's exchanges, but for those of several publishers apart; each begins with the run's name."""
+"""The endings of a run's exchanges, but for those of several publishers apart; each begins with the run's code."""
 NAMES = ("order", "trade", "statistics", "work", "requests", "responses", "absent")
 """The endings of a run's queues; each begins with the run's name."""
 
@@ -52,6 +55,11 @@ class Exchange(NamedTuple):
 
     name: str
     kind: str = "direct"
+
+
+def exchange_of(run: str, ending: str = "", kind: str = "direct") -> Exchange:
+    """An exchange of a run, with one of EXCHANGES or the ending of a publisher apart."""
+    return Exchange(f"exchange-{run_code(run)}{ending}", kind)
 
 
 class Queue(NamedTuple):
@@ -115,9 +123,9 @@ class LinkSide(NamedTuple):
         run = address.token
         kind = address.pattern.value
         pair = address.options.get("pair", "")
-        name = f"{run}.{kind}.{pair}" if pair else f"{run}.{kind}"
-        back = Queue("", Exchange(run), f"{pair}.back" if pair else "back")
-        exchange = Exchange(name, kind)
+        ending = f".{kind}.{pair}" if pair else f".{kind}"
+        back = Queue("", exchange_of(run), f"{pair}.back" if pair else "back")
+        exchange = exchange_of(run, ending, kind)
         keys = address.keys or ("",)
         if listens:
             return cls((back,), Queue("", exchange, keys[0]))
@@ -125,13 +133,13 @@ class LinkSide(NamedTuple):
         # A queue without a name is exclusive: it ends with its connection, and only a classic queue can be that.
         if address.options.get("delivery") == "durable" or address.options.get("queue", CLASSIC) != CLASSIC:
             subscriber = address.options.get("subscriber") or secrets.token_hex(8)
-            names = [f"{name}.{subscriber}.{number}" for number in range(len(keys))]
+            names = [f"{run}{ending}.{subscriber}.{number}" for number in range(len(keys))]
         return cls(tuple(Queue(name, exchange, key) for name, key in zip(names, keys, strict=True)), back)
 
     @classmethod
     def _of_asking(cls, run: str, scans: bool, listens: bool) -> LinkSide:
         asker = "" if listens else secrets.token_hex(8)
-        exchange = Exchange(run)
+        exchange = exchange_of(run)
         requests = Queue(f"{run}.requests", exchange, "requests", shared=True)
         answers = Queue("", exchange, asker)
         if scans:
@@ -142,7 +150,7 @@ class LinkSide(NamedTuple):
 
     @classmethod
     def _of_routed(cls, run: str, keys: Sequence[str]) -> LinkSide:
-        exchange = Exchange(run)
+        exchange = exchange_of(run)
         consumed = [key.removeprefix(CONSUMED_PREFIX) for key in keys if key.startswith(CONSUMED_PREFIX)]
         queues = tuple(Queue(f"{run}.{name}", exchange, name.partition(SUBSCRIBER_MARK)[0]) for name in consumed)
         sent_to = tuple(key for key in keys if not key.startswith(CONSUMED_PREFIX))
@@ -194,7 +202,7 @@ def _between(run: str, pattern: Pattern, pair: str) -> tuple[Queue | None, Queue
 
     def queue(name: str, shared: bool = False) -> Queue:
         key = f"{pair}.{name}" if pair else name
-        return Queue(f"{run}.{key}", Exchange(run), key, shared)
+        return Queue(f"{run}.{key}", exchange_of(run), key, shared)
 
     match pattern:
         case Pattern.FAN_IN:

@@ -20,7 +20,7 @@ from transports.declaration import Broker, RunningBroker, ServerPlace
 from transports.nats.connection import PASSWORD, Connection, server_address
 from transports.nats.deliveries import DURABLE, SYNCS
 from transports.nats.jetstream import JetStreamApi
-from transports.nats.subjects import quoted_token
+from transports.nats.subjects import words_of_run
 from transports.servers.nagle import NagleNotHonoured
 from transports.servers.paths import quoted_path
 from transports.servers.private import PrivateServer, ServerCommand
@@ -144,7 +144,7 @@ class NatsProbe:
 
     def __init__(self, url: str, token: str) -> None:
         self._connection = Connection.open(Address.parse(url, token), time.monotonic_ns() + PATIENCE_NS)
-        self._subjects = f"exchange.{quoted_token(token)}.>"
+        self._subjects = f"{words_of_run(token)}.>"
         self._api = JetStreamApi(self._connection, f"exchange.probe.{secrets.token_hex(8)}")
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from transports.base import Address, BadAddress, Pattern
+from transports.run_code import run_code
 from transports.topics import check_key
 
 ONE_WORD = "*"
@@ -13,15 +14,15 @@ MORE_WORDS = ">"
 """NATS's wildcard for one word or more, at the end of a subject."""
 
 
-def quoted_token(token: str) -> str:
-    """A token as one word of a subject."""
-    return quote(token, safe="").replace(".", "%2E")
+def words_of_run(run: str) -> str:
+    """The words with which the subjects of a run begin."""
+    return f"exchange.{run_code(run)}"
 
 
 def base_of(address: Address) -> str:
     """The first words of a conversation's subjects; two conversations never share them."""
-    pair = quoted_token(address.options.get("pair", "1"))
-    return f"exchange.{quoted_token(address.token)}.{address.pattern.value}.{pair}"
+    pair = quote(address.options.get("pair", "1"), safe="").replace(".", "%2E")  # one word
+    return f"{words_of_run(address.token)}.{address.pattern.value}.{pair}"
 
 
 def subject_of_publisher(address: Address, base: str) -> str:

@@ -22,7 +22,6 @@ from __future__ import annotations
 import contextlib
 import time
 from typing import Any
-from urllib.parse import quote
 
 from transports.base import Address, BadAddress, Link, PeerGone
 from transports.frames import FrameBatch
@@ -307,13 +306,6 @@ class RedisConnector(RedisLink):
 
 def kind_of(address: Address) -> str:
     return address.options.get("kind", KINDS[0])
-
-
-def base_of(address: Address) -> str:
-    """The first words of a conversation's keys; two conversations never share them."""
-    token = quote(address.token, safe="")
-    pair = quote(address.options.get("pair", "1"), safe="")
-    return f"exchange:{token}:{address.pattern.value}:{pair}"
 
 
 def _limit_of_slow_clients(server: RedisConnection) -> str:

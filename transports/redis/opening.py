@@ -12,7 +12,8 @@ from transports.lending import SOCKETS_ARE_COMPILED
 from transports.redis import SHARED_PATTERNS
 from transports.redis.carriers import GROUP, Carrier, Channels, PublishedChannels, QueueCarrier, StreamCarrier
 from transports.redis.kinds import STREAM
-from transports.redis.link import HELLO_EVERY_NS, RedisConnector, RedisListener, base_of, kind_of
+from transports.redis.link import HELLO_EVERY_NS, RedisConnector, RedisListener, kind_of
+from transports.redis.names import base_of
 from transports.redis.patterns import (
     ROLL_CALL,
     RedisAnswerer,

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from transports.base import Address, BadAddress
 from transports.declaration import Broker, RunningBroker, ServerPlace
 from transports.redis.connection import PASSWORD, RedisConnection, server_address
 from transports.redis.kinds import STREAM, SYNCS
+from transports.redis.names import words_of_run
 from transports.redis.resp import NoResp, command, parse
 from transports.servers.nagle import NagleNotHonoured
 from transports.servers.paths import quoted_path
@@ -113,7 +113,7 @@ class RedisProbe:
 
     def __init__(self, url: str, token: str) -> None:
         self._connection = RedisConnection.open(Address.parse(url, token), time.monotonic_ns() + PATIENCE_NS)
-        self._keys_of_run = f"exchange:{quote(token, safe='')}:*"
+        self._keys_of_run = f"{words_of_run(token)}:*"
         self.facts: dict[str, Any] = {
             "product": PRODUCT,
             "version": self._connection.facts.get("version"),

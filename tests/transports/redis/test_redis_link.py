@@ -21,6 +21,7 @@ from transports.lending import NOTICE, lent_by
 from transports.redis.carriers import StreamCarrier
 from transports.redis.connection import PASSWORD, RedisConnection
 from transports.redis.link import RedisLink
+from transports.redis.names import words_of_run
 from transports.redis.server import Redis
 from transports.registry import connect, listen
 
@@ -116,7 +117,7 @@ def test_what_was_handed_over_and_read_on_is_acknowledged_and_cut_off(redis: Run
     with joined(url) as (listener, connector), administrator(url) as admin:
         for _ in range(5):
             carry(connector, listener, FrameBatch.of(*[b"frame"] * 300))
-        key = f"exchange:{TOKEN}:pair:1:in"
+        key = f"{words_of_run(TOKEN)}:pair:1:in"
 
         def all_acknowledged() -> bool:
             listener.receive(FrameBatch())
@@ -182,7 +183,7 @@ def test_a_message_that_the_server_has_no_memory_for_is_an_error_in_words(own: R
 def test_a_stream_that_somebody_deletes_is_an_error_in_words(redis: RunningBroker) -> None:
     url = f"{redis.url}?kind=stream"
     with joined(url) as (listener, _), administrator(url) as admin:
-        admin.ask("DEL", f"exchange:{TOKEN}:pair:1:in")
+        admin.ask("DEL", f"{words_of_run(TOKEN)}:pair:1:in")
         with pytest.raises(PeerGone, match=r"refused a message: (UNBLOCKED|NOGROUP)"):
             serve_links_until(lambda: listener.receive(FrameBatch()) > 0, listener)
 
