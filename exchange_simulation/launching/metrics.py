@@ -216,6 +216,12 @@ SAMPLED_METRICS = tuple(
 PAPER_METRICS = (
     Metric(name="answers_per_s", title="answers", unit="answers/s", read=number_at("rates", "answers_per_s")),
     Metric(
+        name="answers_per_order",
+        title="answers to an order",
+        unit="answers",
+        read=ratio(number_at("counts", "answers_received"), ORDERS_ANSWERED),
+    ),
+    Metric(
         name="mean_message_bytes",
         title="mean size of orders and answers",
         unit="bytes",
@@ -286,12 +292,13 @@ COMPARISON_METRICS = (
     *PAPER_METRICS,
 )
 """Metrics of a comparison of transports."""
-_WITHOUT_COMPLETION = [metric for metric in COMPARISON_METRICS if not metric.name.endswith("_us")]
+_TIMES_OF_ORDERS = {metric.name for metric in (*_completions(), *DELIVERY_METRICS)}
+_OTHER_METRICS = [metric for metric in COMPARISON_METRICS if metric.name not in _TIMES_OF_ORDERS]
 NAGLE_METRICS = (
     *_completions("mean", "p50"),
     Metric(name="packets_per_order", title="packets an order", unit="packets", read=packets("per_order")),
     Metric(name="packet_bytes", title="mean size of a packet", unit="bytes of payload", read=packets("mean_bytes")),
     Metric(name="packet_gap_us", title="mean gap between packets", unit="us", read=packets("mean_gap_us")),
-    *(replace(metric, judged=is_never_judged) for metric in _WITHOUT_COMPLETION),
+    *(replace(metric, judged=is_never_judged) for metric in _OTHER_METRICS),
 )
 """Metrics of an experiment with Nagle's algorithm."""

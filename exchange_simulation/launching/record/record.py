@@ -83,7 +83,8 @@ def make_record(spool: Spool, conditions: Conditions, outcome: RunOutcome) -> di
     record["settings"] = {**settings, "url": conditions.url}
     times_of_run = merged_by_clock(times_by_gateway.values())
     record |= _measured(outcome, offered_orders_per_s, times_of_run)
-    record |= sampled_field(spool)
+    last_orders = {number: gateway.orders.messages for number, gateway in outcome.gateways.items()}
+    record |= sampled_field(spool, last_orders)
     record["pairs"] = []
     for pair in outcome.lineup.pairs:
         times_of_pair = times_of_run if outcome.lineup.is_market else times_by_gateway[pair]

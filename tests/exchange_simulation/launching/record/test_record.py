@@ -88,13 +88,31 @@ def test_the_means_of_the_samples_are_of_all_sources_together(tmp_path: Path) ->
         lines.append(spool_line("gateway", "sample", {"id": 1, "handed_over_ns": 1_000, "answered_ns": answered_ns}))
     (tmp_path / "spool" / "000001.jsonl").write_bytes(b"\n".join(lines))
 
-    sampled = sampled_field(read_spool(tmp_path))["sampled"]
+    sampled = sampled_field(read_spool(tmp_path), {1: 1_000})["sampled"]
 
     assert sampled == {"samples": 2, "handed_over_mean_us": 2.0, "orders_sent_per_s": 140.0}
 
 
+def test_the_mean_of_the_sampled_times_leaves_out_the_last_order_of_each_gateway(tmp_path: Path) -> None:
+    (tmp_path / "spool").mkdir()
+    lines = []
+    for source, order, answered_ns in (
+        ("gateway", 100, 3_000),
+        ("gateway", 200, 40_000_000),
+        ("gateway.2", 200, 5_000),
+    ):
+        times = {"id": order, "handed_over_ns": 1_000, "answered_ns": answered_ns}
+        lines.append(spool_line(source, "sample", times))
+    (tmp_path / "spool" / "000001.jsonl").write_bytes(b"\n".join(lines))
+
+    assert sampled_field(read_spool(tmp_path), {1: 200, 2: 300}) == {
+        "sampled": {"samples": 3, "handed_over_mean_us": 3.0}
+    }
+    assert sampled_field(read_spool(tmp_path), {1: 100, 2: 200})["sampled"]["handed_over_mean_us"] == 39_999.0
+
+
 def test_a_run_without_samples_has_no_field_of_samples(tmp_path: Path) -> None:
-    assert sampled_field(read_spool(tmp_path)) == {}
+    assert sampled_field(read_spool(tmp_path), {1: 1_000}) == {}
 
 
 def spool_line(source: str, kind: str, payload: dict[str, float]) -> bytes:

@@ -14,8 +14,9 @@ from exchange_simulation.experiments.trials.arms import Factor, arms_of
 from exchange_simulation.experiments.trials.plan import TrialPlan
 from exchange_simulation.experiments.trials.results import results
 from exchange_simulation.experiments.trials.study import NAGLE
+from exchange_simulation.launching.metrics import COMPARISON_METRICS, NAGLE_METRICS, Metric
 from exchange_simulation.reports.comparison.page import page_html
-from exchange_simulation.reports.comparison.paper_figures import paper_figures, published
+from exchange_simulation.reports.comparison.paper_figures import SAMPLED, paper_figures, published
 from exchange_simulation.reports.drawing.canvas import page_style
 from tests.exchange_simulation.experiments.trials.sample_trials import put
 
@@ -23,6 +24,12 @@ pytestmark = pytest.mark.xdist_group("paper figures")
 
 RATES = (1000.0, 8000.0)
 ANSWERS_PER_S = 2500.0
+
+
+@pytest.mark.parametrize("metrics", [COMPARISON_METRICS, NAGLE_METRICS], ids=["comparison", "nagle"])
+def test_a_trial_has_every_metric_that_the_figures_draw(metrics: tuple[Metric, ...]) -> None:
+    drawn = {*SAMPLED, *(name for names in SAMPLED.values() for name in names)}
+    assert drawn <= {metric.name for metric in metrics}
 
 
 def compared(trial: Path, rates: tuple[float, ...] = RATES) -> dict[str, Any]:
