@@ -57,8 +57,8 @@ class Section:
 
     @property
     def has_ranges(self) -> bool:
-        """Whether a value of ours is a range."""
-        return any(".." in value.ours for value in self.values)
+        """Whether a value of ours is a range of points, and no interval."""
+        return any(".." in value.ours and "interval" not in value.ours for value in self.values)
 
 
 def page_html(folder: Path, record: Record) -> str:

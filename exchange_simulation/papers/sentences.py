@@ -20,9 +20,9 @@ def headline(record: Record) -> str:
     """How many claims hold; those that are delivered as planned are counted apart, since no paper can fail by them.
 
     For example: 17 of 21 claims hold here, 2 do not, 2 cannot be told. For example: 9 of 21 claims hold here, 1 does
-    not, 2 cannot be told, 9 were too noisy to say. For example: 14 of 21 claims were seen as the paper says
-    in 1 repeat, 7 otherwise; a verdict needs 6. For example: 25 of 33 values were delivered as planned, 8 cannot be
-    told
+    not, 2 cannot be told, 4 were not measured, 5 were too noisy to say. For example: 14 of 21 claims were seen as the
+    paper says in 1 repeat, 7 otherwise; a verdict needs 6. For example: 25 of 33 values were delivered as planned, 8
+    cannot be told
     """
     claims = [claim for claim in record["claims"] if not claim.get("by_construction")]
     planned = [claim["outcome"] for claim in record["claims"] if claim.get("by_construction")]
@@ -31,20 +31,22 @@ def headline(record: Record) -> str:
         outcomes = [claim["outcome"] for claim in claims]
         has_verdict = HOLDS in outcomes or DOES_NOT_HOLD in outcomes
         too_few = [claim for claim in claims if claim.get("as_expected") is not None]
-        clauses.append(_too_few_in_words(claims) if too_few and not has_verdict else _claims_in_words(outcomes))
+        clauses.append(_too_few_in_words(claims) if too_few and not has_verdict else _claims_in_words(claims))
     if planned:
         clauses.append(_planned_in_words(planned))
     return "; ".join(clauses)
 
 
-def _claims_in_words(outcomes: Sequence[str]) -> str:
+def _claims_in_words(claims: Sequence[Record]) -> str:
+    outcomes = [claim["outcome"] for claim in claims]
+    unmeasured = _unmeasured(claims)
     contradicted = outcomes.count(DOES_NOT_HOLD)
     verb = "does" if contradicted == 1 else "do"
     counts = (
         f"{outcomes.count(HOLDS)} of {len(outcomes)} claims hold here, {contradicted} {verb} not, "
-        f"{outcomes.count(CANNOT_TELL)} cannot be told"
+        f"{outcomes.count(CANNOT_TELL) - unmeasured} cannot be told"
     )
-    return counts + _noisy_in_words(outcomes)
+    return counts + _unmeasured_in_words(unmeasured) + _noisy_in_words(outcomes)
 
 
 def _too_few_in_words(claims: Sequence[Record]) -> str:
@@ -55,11 +57,17 @@ def _too_few_in_words(claims: Sequence[Record]) -> str:
         f"{seen_as.count(True)} of {len(claims)} claims were seen as the paper says in {counted(repeats, 'repeats')}, "
         f"{seen_as.count(False)} otherwise"
     )
-    unmeasured = sum(claim["why"] == NOT_MEASURED for claim in claims)
-    if unmeasured:
-        counts += f", {unmeasured} {_were(unmeasured)} not measured"
+    counts += _unmeasured_in_words(_unmeasured(claims))
     noisy = _noisy_in_words([claim["outcome"] for claim in claims])
     return f"{counts}{noisy}; a verdict needs {repeats_needed(ALPHA)}"
+
+
+def _unmeasured(claims: Sequence[Record]) -> int:
+    return sum(claim.get("why") == NOT_MEASURED for claim in claims)
+
+
+def _unmeasured_in_words(unmeasured: int) -> str:
+    return f", {unmeasured} {_were(unmeasured)} not measured" if unmeasured else ""
 
 
 def _noisy_in_words(outcomes: Sequence[str]) -> str:

@@ -250,6 +250,13 @@ def test_claims_with_a_verdict_are_counted_beside_one_that_lost_its_repeats() ->
     assert headline({"claims": claims}) == "1 of 2 claims hold here, 0 do not, 1 cannot be told"
 
 
+def test_a_claim_that_was_not_measured_is_none_that_cannot_be_told() -> None:
+    unmeasured = {"outcome": CANNOT_TELL, "why": NOT_MEASURED}
+    claims = [{"outcome": HOLDS}, {"outcome": CANNOT_TELL, "why": ""}, unmeasured, unmeasured]
+
+    assert headline({"claims": claims}) == "1 of 4 claims hold here, 0 do not, 1 cannot be told, 2 were not measured"
+
+
 def test_what_was_seen_otherwise_comes_first_among_claims_without_a_verdict() -> None:
     unmeasured, as_it_says, otherwise = (too_few(as_expected=as_expected) for as_expected in (None, True, False))
     holds = {"outcome": HOLDS}
