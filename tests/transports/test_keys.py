@@ -8,6 +8,7 @@ import shutil
 import socket
 import ssl
 import struct
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -45,6 +46,27 @@ def test_only_the_owner_may_read_new_keys_and_the_ca_s_key_is_deleted(keys: Path
     assert keys.stat().st_mode & 0o777 == 0o700
     assert {path.name: path.stat().st_mode & 0o777 for path in keys.iterdir()} == dict.fromkeys(FILES, 0o600)
     assert [path.name for path in keys.parent.iterdir()] == [keys.name], "nothing else is left in the folder above"
+
+
+def test_a_tcp_link_does_not_sleep_while_tls_holds_bytes_that_found_no_room(
+    keys: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The memory for bytes that came ends within a record of TLS, and no descriptor shows the rest of that record."""
+    monkeypatch.setattr("transports.waiting.LONGEST_SLEEP_NS", 2**62)
+    sent = [bytes(1_000)] * 1_306
+    with joined(f"tcp://127.0.0.1:0?keys={keys}") as (listener, connector):
+        assert connector.send(FrameBatch.of(*sent), 0) == len(sent)
+        assert connector.drain(deadline_ns()), "the system's buffers are smaller than the burst"
+        received: list[bytes] = []
+        batch = FrameBatch()
+        until_ns = deadline_ns(10)
+        while len(received) < len(sent):
+            listener.wait(until_ns)
+            assert time.monotonic_ns() < until_ns, f"it slept with {len(received)} of {len(sent)} frames"
+            batch.clear()
+            listener.receive(batch)
+            received += batch
+    assert received == sent
 
 
 def test_keys_are_not_made_in_an_existing_folder(own: Path) -> None:

@@ -137,6 +137,26 @@ def test_frames_arrive_whole_and_in_order_both_ways(ends: tuple[Borrower, Link])
     assert carried(ours, FrameBatch.of(*frames(MANY)), theirs) == frames(MANY)
 
 
+def test_frames_that_wait_for_room_in_a_batch_arrive_whole_and_in_order(ends: tuple[Borrower, Link]) -> None:
+    """More come at once than the batch takes, large and small ones, the last one in part."""
+    ours, theirs = ends
+    sent = [frame for pair in zip(large_frames(90), frames(90), strict=True) for frame in pair]
+    unsent = FrameBatch.of(*sent)
+    first = 0
+    received: list[bytes] = []
+    batch = FrameBatch(64)
+    end_ns = deadline_ns()
+    while len(received) < len(sent):
+        assert time.monotonic_ns() < end_ns, f"{len(received)} of {len(sent)} frames came"
+        if first < unsent.count:
+            first = theirs.send(unsent, first)
+        theirs.wait(0)
+        batch.clear()
+        ours.receive(batch)
+        received += batch
+    assert received == sent
+
+
 def test_a_full_link_loses_no_frame(ends: tuple[Borrower, Link]) -> None:
     ours, theirs = ends
     sent = large_frames(200)

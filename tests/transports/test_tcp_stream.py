@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.transports.conftest import deadline_ns
 from transports.base import Address, Pattern, PeerGone
 from transports.frames import FrameBatch
 from transports.tcp.link import TcpLink
@@ -71,16 +73,18 @@ def test_frames_that_the_kernel_takes_in_parts_arrive_whole() -> None:
 
 
 def test_frames_that_wait_for_room_in_a_batch_arrive_whole_and_in_order() -> None:
-    """One frame fits into the batch and dozens into the stream's memory, the last of them in part."""
+    """Few frames fit into the batch and dozens into the stream's memory, large and small ones, the last in part."""
     ours, theirs = socket.socketpair()
     with theirs:
         theirs.setblocking(False)
         stream = TcpStream(ours)
-        frames = [number.to_bytes(1, "little") * (50_000 + number) for number in range(100)]
+        frames = [bytes([number]) * (50_000 if number % 3 == 0 else number) for number in range(200)]
         unsent = framed(frames)
-        received = []
+        received: list[bytes] = []
         batch = FrameBatch(4, 60_000, 60_000)
+        until_ns = deadline_ns(60)
         while len(received) < len(frames):
+            assert time.monotonic_ns() < until_ns, f"{len(received)} of {len(frames)} frames came"
             with contextlib.suppress(BlockingIOError):
                 while unsent:
                     unsent = unsent[theirs.send(unsent) :]

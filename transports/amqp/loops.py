@@ -29,8 +29,8 @@ class Loop(Protocol):
     def sleep(self, until_ns: int) -> None:
         """Sleep until bytes have come, unsent bytes can go, or a time of the monotonic clock; pika's timers run.
 
-        Call `flush` before, and then look whether there is anything to wait for. A sleep sends nothing: with its own
-        bytes it could make the room for which its caller waits, and sleep nevertheless.
+        Flush first, then look whether there is anything to wait for, then sleep. A sleep never sends and then sleeps
+        on: that could make the room for which its caller waits, and the caller would not wake.
         """
 
     def also_wake_for(self, other: Any) -> None:
@@ -110,7 +110,8 @@ class OwnLoop(Loop):
         return self._sleepers[case]
 
     def serve(self) -> None:
-        if self.stream.fill():
+        self.stream.fill()
+        if self.stream.begin < self.stream.end:  # also of what came earlier, behind messages for which was no room
             self.consume(self.stream)
 
     def flush(self) -> bool:

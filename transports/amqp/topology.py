@@ -1,6 +1,7 @@
 """A run's exchanges and queues at the broker: their names, and their declaration by the end that comes first.
 
-RUN is the run's name, CODE its code: messages carry the exchange's name, which is of equal length for all runs.
+RUN is the run's name, and CODE is `exchange-` with a code of that name: messages carry the exchange's name, so it is as
+long for one run as for another.
 
 gateway  ──order──▶  [RUN.order]       ──▶  engine
 gateway  ◀──  [RUN.trade]  ◀──trade──       engine
@@ -45,7 +46,7 @@ SINCE = {"classic": (0,), "quorum": (3, 8), "stream": (3, 9)}
 UNUSED_MS = 600_000
 """The broker removes a queue that was unused for this time, such as a killed run's."""
 EXCHANGES = ("", ".fanout", ".topic")
-"""The endings of a run's exchanges, but for those of several publishers apart; each begins with the run's code."""
+"""The endings of a run's exchanges, but for those of several publishers apart; each begins with CODE."""
 NAMES = ("order", "trade", "statistics", "work", "requests", "responses", "absent")
 """The endings of a run's queues; each begins with the run's name."""
 

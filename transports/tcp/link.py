@@ -116,8 +116,8 @@ class TcpLink(Link):
             self._admit(self._door)
 
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
-        if readable and any(stream.holds_a_frame for stream in self._streams):
-            until_ns = 0  # do not sleep: the frame has been read already, so no descriptor becomes ready for it
+        if readable and any(stream.has_unshown for stream in self._streams):
+            until_ns = 0  # do not sleep: no descriptor becomes ready for what has been read already
         woken = Sleeper(self._descriptors(readable, writable)).sleep(until_ns)
         for stream in self._streams:
             stream.go_on()

@@ -242,6 +242,11 @@ class TcpStream:
         [length] = struct.unpack_from("<I", self._inbound.data, self.numbers[_BEGIN])
         return bool(held_bytes >= PREFIX + length)
 
+    @property
+    def has_unshown(self) -> bool:
+        """True if `receive` has something to take in that the descriptor does not show: a whole frame."""
+        return self.holds_a_frame
+
     def _read(self) -> int:
         """Read bytes. Returns their number, 0 at the end of the stream, -1 if no byte has come or there is no room."""
         self._make_room()

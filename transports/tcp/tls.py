@@ -49,8 +49,14 @@ class TlsStream(TcpStream):
             return READABLE
         return super().events(readable, writable)
 
+    @property
+    def has_unshown(self) -> bool:
+        """Also bytes that ssl has decrypted and that found no room, since whole frames filled the memory."""
+        assert isinstance(self._socket, ssl.SSLSocket)
+        return super().has_unshown or self._socket.pending() > 0
+
     def _read(self) -> int:
-        """Read all records that have come: the descriptor does not show records that ssl has read already."""
+        """Read records while there is room: the descriptor does not show records that ssl has read already."""
         read_bytes = 0
         fresh_bytes = super()._read()
         while fresh_bytes > 0:
