@@ -216,12 +216,6 @@ SAMPLED_METRICS = tuple(
 PAPER_METRICS = (
     Metric(name="answers_per_s", title="answers", unit="answers/s", read=number_at("rates", "answers_per_s")),
     Metric(
-        name="answers_per_order",
-        title="answers to an order",
-        unit="answers",
-        read=ratio(number_at("counts", "answers_received"), ORDERS_ANSWERED),
-    ),
-    Metric(
         name="mean_message_bytes",
         title="mean size of orders and answers",
         unit="bytes",

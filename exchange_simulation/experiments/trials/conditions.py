@@ -100,9 +100,8 @@ def _difference(field: str, by_run: Mapping[str, Any], planned: Sequence[Any] = 
 def caveats(
     plan: TrialPlan, observed: dict[str, Observations], conditions: dict[str, Any], resumed: int = 0
 ) -> Iterator[str]:
-    """Yield sentences about runs that are missing, excluded, saturated, contradictory, noisy or not comparable.
-
-    And about emulated networks that were not those that the plan asked for.
+    """Yield sentences about runs that are missing, excluded, saturated, contradictory, noisy or not comparable, and
+    about emulated networks that were not those that the plan asked for.
     """
     yield from _counted_runs(plan, observed, resumed)
     yield from _excluded(observed)
@@ -197,14 +196,15 @@ def _noisy(plan: TrialPlan, observed: dict[str, Observations]) -> Iterator[str]:
 
 def _unlike_networks(observed: dict[str, Observations]) -> Iterator[str]:
     """Yield a sentence for each emulated network that was, in some runs that count, not the one that was asked for."""
-    networks = [run["network"] for arm in observed.values() for run in arm.runs.values() if "network" in run]
-    for profile in unique(network["profile"] for network in networks):
-        of_profile = [network for network in networks if network["profile"] == profile]
-        unlike = [network for network in of_profile if network["flags"]]
+    runs = [run for arm in observed.values() for run in arm.runs.values() if "network" in run]
+    for profile in unique(run["network"]["profile"] for run in runs):
+        on_network = [run for run in runs if run["network"]["profile"] == profile]
+        unlike = [run for run in on_network if run["network"]["flags"]]
         if unlike:
-            first = "; ".join(unlike[0]["flags"])
-            how_many = f"{len(unlike)} of {counted(len(of_profile), 'runs')}"
-            yield f"{profile} was not the network that was asked for in {how_many}; in the first one: {first}"
+            example = unlike[0]
+            flags = "; ".join(example["network"]["flags"])
+            how_many = f"{len(unlike)} of {counted(len(on_network), 'runs')}"
+            yield f"{profile} was not the network that was asked for in {how_many}, as in {example['name']}: {flags}"
 
 
 def _differences(conditions: dict[str, Any]) -> Iterator[str]:

@@ -165,7 +165,7 @@ class EveryFigure:
 def exchange_record(part: TrialPart, extent: Extent) -> Record:
     metrics = (
         "orders_per_s", "mean_message_bytes", "handed_over_mean_us", "broker_cpu_percent", "packets_per_order",
-        "packet_bytes", "packet_gap_us", "gateway_cpu_percent", "engine_cpu_percent", "answers_per_order",
+        "packet_bytes", "packet_gap_us", "gateway_cpu_percent", "engine_cpu_percent",
         "sampled_orders_sent_per_s", "sampled_orders_received_per_s", "sampled_messages_sent_per_s",
         "sampled_messages_received_per_s",
     )  # fmt: skip
