@@ -199,6 +199,7 @@ class TcpStream:
         """Memory for the bytes that came, then for the frame that is being sent."""
         self.numbers = np.zeros(_DESCRIPTORS + MOST_DESCRIPTORS, np.int64)
         """State that Python and the lent calls share; see the indexes above."""
+        self._marks = memoryview(self.numbers.data)  # gives Python's own integers, which are faster
         self._inbound = self.memory[:_READ_BYTES]
         self._scratch = self.memory[_READ_BYTES:]
         self._rest = b""
@@ -208,7 +209,7 @@ class TcpStream:
     @property
     def _held_bytes(self) -> int:
         """The number of bytes that have come and are not split into frames."""
-        return int(self.numbers[_END] - self.numbers[_BEGIN])
+        return self._marks[_END] - self._marks[_BEGIN]
 
     def receive(self, batch: FrameBatch) -> None:
         """Append the frames that have come. `ended` becomes True at the stream's end, after its last whole frame."""
@@ -218,12 +219,11 @@ class TcpStream:
 
     def split(self, batch: FrameBatch) -> None:
         """Append the whole frames among the bytes that have come. OverlongFrame if one is too long for the batch."""
-        begin = int(self.numbers[_BEGIN])
-        end = int(self.numbers[_END])
+        marks = self._marks
         at, count, too_long = split_frames(
-            self._inbound, begin, end, batch.buffer, batch.offsets, batch.count, batch.largest_frame
+            self._inbound, marks[_BEGIN], marks[_END], batch.buffer, batch.offsets, batch.count, batch.largest_frame
         )
-        self.numbers[_BEGIN] = at
+        marks[_BEGIN] = at
         batch.count = int(count)
         if too_long:
             raise OverlongFrame(too_long, batch.largest_frame)
@@ -239,7 +239,7 @@ class TcpStream:
         held_bytes = self._held_bytes
         if held_bytes < PREFIX:
             return False
-        [length] = struct.unpack_from("<I", self._inbound.data, self.numbers[_BEGIN])
+        [length] = struct.unpack_from("<I", self._inbound.data, self._marks[_BEGIN])
         return bool(held_bytes >= PREFIX + length)
 
     @property
@@ -250,7 +250,7 @@ class TcpStream:
     def _read(self) -> int:
         """Read bytes. Returns their number, 0 at the end of the stream, -1 if no byte has come or there is no room."""
         self._make_room()
-        end = int(self.numbers[_END])
+        end = self._marks[_END]
         if end == len(self._inbound):
             return -1
         try:
@@ -262,7 +262,7 @@ class TcpStream:
             return 0
         if self._quickack:  # set the option after every read, since the kernel soon resets it
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
-        self.numbers[_END] = end + fresh
+        self._marks[_END] = end + fresh
         return fresh
 
     def _make_room(self) -> None:
@@ -271,12 +271,15 @@ class TcpStream:
         While whole frames wait for room in a batch, they stay where they are: to move many of them each time that one
         is taken would cost more than all else.
         """
-        begin = int(self.numbers[_BEGIN])
+        marks = self._marks
+        begin = marks[_BEGIN]
+        end = marks[_END]
         if begin == 0 or self.holds_a_frame:
             return
-        held_bytes = self._held_bytes
-        self._inbound[:held_bytes] = self._inbound[begin : begin + held_bytes].copy()
-        self.numbers[[_BEGIN, _END]] = 0, held_bytes
+        if begin < end:
+            self._inbound[: end - begin] = self._inbound[begin:end].copy()
+        marks[_BEGIN] = 0
+        marks[_END] = end - begin
 
     def _note(self, error: OSError) -> None:
         """Note in `problem` why a read or a write failed. A plain connection gives no reason beyond its end."""
