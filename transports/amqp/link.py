@@ -203,6 +203,10 @@ class AmqpLink(Link):
         """Make `wait` also end when another link's connection has something to do."""
         self._loop.also_wake_for(other._loop)
 
+    def wait_alone(self) -> None:
+        """Undo `wait_beside`."""
+        self._loop.wake_alone()
+
     @property
     def free_places(self) -> int:
         """The number of messages that may be published now."""
@@ -345,5 +349,6 @@ class TwoConnections(Link):
 
     def close(self, linger_s: float = 1.0) -> None:
         """Close both connections, the publishing one first, so that all messages leave."""
+        self._inbound.wait_alone()  # no sleep may watch a descriptor that is closed
         self._outbound.close(linger_s)
         self._inbound.close(linger_s)

@@ -36,6 +36,9 @@ class Loop(Protocol):
     def also_wake_for(self, other: Any) -> None:
         """Make each sleep also end when another loop, of the same class, has something to do."""
 
+    def wake_alone(self) -> None:
+        """Forget the other loop, before its connection is closed."""
+
     def serve(self) -> None:
         """Handle everything that has come."""
 
@@ -83,6 +86,10 @@ class OwnLoop(Loop):
     def also_wake_for(self, other: OwnLoop) -> None:
         self._other = other
         self._sleepers.clear()  # earlier sleepers know one socket only
+
+    def wake_alone(self) -> None:
+        self._other = None
+        self._sleepers.clear()
 
     @property
     def _loops(self) -> list[OwnLoop]:
@@ -174,6 +181,11 @@ class PikaLoop(Loop):
         """End each sleep also when bytes come on another connection; sleep briefly while that connection must send."""
         self._other = other
         IOLoop.add_handler(self._ioloop, other.descriptor, lambda *_: None, IOLoop.READ)
+
+    def wake_alone(self) -> None:
+        if self._other is not None:
+            self._ioloop.remove_handler(self._other.descriptor)
+            self._other = None
 
     def sleep(self, until_ns: int) -> None:
         if self._other and self._other.unsent_bytes:

@@ -166,6 +166,16 @@ def test_a_wait_for_room_does_not_sleep_after_its_own_bytes_have_made_the_room(
         assert connector.send(large_messages, 0) > 0
 
 
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_link_of_two_connections_closes_where_no_closed_descriptor_can_be_watched(
+    at_broker: str, client: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ppoll reports a closed descriptor as ready, and select, on systems without ppoll, raises an error."""
+    monkeypatch.setattr("transports.waiting._PPOLL", None)
+    with joined(f"{at_broker}?client={client}&topology=simplex") as (listener, connector):
+        assert list(carry(connector, listener, FrameBatch.of(GREETING))) == [GREETING]
+
+
 def test_a_loop_serves_what_came_earlier_and_found_no_room(at_broker: str) -> None:
     """A confirm may lie there behind deliveries for which the batch had no room, and nothing more may come."""
     heartbeat = bytes.fromhex("08000000000000ce")
