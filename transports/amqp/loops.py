@@ -118,7 +118,7 @@ class OwnLoop(Loop):
 
     def serve(self) -> None:
         self.stream.fill()
-        if self.stream.begin < self.stream.end:  # also of what came earlier, behind messages for which was no room
+        if self.stream.begin < self.stream.end:  # also what came earlier, behind messages that found no room
             self.consume(self.stream)
 
     def flush(self) -> bool:

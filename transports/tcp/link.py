@@ -116,7 +116,7 @@ class TcpLink(Link):
             self._admit(self._door)
 
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
-        if readable and any(stream.has_unshown for stream in self._streams):
+        if readable and any(stream.has_unshown_bytes for stream in self._streams):
             until_ns = 0  # do not sleep: no descriptor becomes ready for what has been read already
         woken = Sleeper(self._descriptors(readable, writable)).sleep(until_ns)
         for stream in self._streams:

@@ -243,8 +243,8 @@ class TcpStream:
         return bool(held_bytes >= PREFIX + length)
 
     @property
-    def has_unshown(self) -> bool:
-        """True if `receive` has something to take in that the descriptor does not show: a whole frame."""
+    def has_unshown_bytes(self) -> bool:
+        """True if this end has bytes that `receive` can go on with and the descriptor does not show: a whole frame."""
         return self.holds_a_frame
 
     def _read(self) -> int:

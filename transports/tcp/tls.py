@@ -50,10 +50,10 @@ class TlsStream(TcpStream):
         return super().events(readable, writable)
 
     @property
-    def has_unshown(self) -> bool:
-        """Also bytes that ssl has decrypted and that found no room, since whole frames filled the memory."""
+    def has_unshown_bytes(self) -> bool:
+        """Also true if ssl holds decrypted bytes that found no room, since whole frames filled the memory."""
         assert isinstance(self._socket, ssl.SSLSocket)
-        return super().has_unshown or self._socket.pending() > 0
+        return super().has_unshown_bytes or self._socket.pending() > 0
 
     def _read(self) -> int:
         """Read records while there is room: the descriptor does not show records that ssl has read already."""

@@ -147,7 +147,7 @@ def test_two_publishers_that_wait_for_confirms_do_not_deadlock(at_broker: str) -
 def test_a_wait_for_room_does_not_sleep_after_its_own_bytes_have_made_the_room(
     at_broker: str, client: str, topology: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Such a sleep had nothing left to wait for, so large messages stood still until its time was over.
+    """Large messages stood still until that sleep was over, since it had nothing to wait for.
 
     Only the compiled client with one connection had that fault.
     """
