@@ -26,6 +26,7 @@ from zlib import crc32
 import numpy as np
 from numba import cfunc, njit, types
 
+from transports import waiting
 from transports.frames import Bytes, Longs
 from transports.waiting import LONGEST_SLEEP_NS, READABLE
 
@@ -113,11 +114,12 @@ class Lendable(types.WrapperAddressProtocol):  # type: ignore[misc]
 def lendable(signature: Any, *frozen: ModuleType) -> Callable[[Callable[..., Any]], Lendable]:
     """A decorator that compiles a function, or loads it from disk, with this signature.
 
-    `frozen`: the modules whose kernels the function calls. numba itself notices edits of the function's own file only,
-    so the name of the compiled file has a checksum of this file and the frozen modules: an edit gives a new name.
+    `frozen`: the modules whose kernels or constants the function has. numba itself notices edits of the function's own
+    file only, so the name of the compiled file has a checksum of this file and the frozen modules: an edit gives a new
+    name.
     """
     checksum = crc32(Path(__file__).read_bytes())
-    for module in frozen:
+    for module in (waiting, *frozen):
         checksum = crc32(Path(str(module.__file__)).read_bytes(), checksum)
 
     def decorate(function: Callable[..., Any]) -> Lendable:

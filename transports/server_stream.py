@@ -48,7 +48,11 @@ class ServerStream(ABC):
         """Return the error of a connection that ended. An error that the server reported before replaces `why`."""
 
     def fill(self) -> None:
-        """Receive once, without waiting, as many bytes as the incoming buffer has room for. PeerGone."""
+        """Receive once, without waiting, as many bytes as the incoming buffer has room for. PeerGone.
+
+        A `receive` calls it only while no whole frame waits, so that it moves at most a part of one to the front of the
+        buffer. To move all frames that wait, each time that a batch takes some, would cost more than all else.
+        """
         bounds = self.bounds
         incoming = self.incoming
         begin = int(bounds[BEGIN])
@@ -56,7 +60,7 @@ class ServerStream(ABC):
         if begin == end:
             begin = 0
             end = 0
-        elif end == len(incoming):
+        elif end == len(incoming) and begin > 0:
             incoming[: end - begin] = incoming[begin:end].copy()
             end -= begin
             begin = 0

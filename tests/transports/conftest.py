@@ -15,7 +15,7 @@ import pytest
 from exchange_simulation.messaging.session import await_subscribers
 from tests.broker import shares_the_broker
 from tests.machine import PATIENCE_S
-from transports.base import Address, Link, Pattern
+from transports.base import Address, Link, Pattern, PeerGone
 from transports.declaration import RunningBroker
 from transports.frames import FrameBatch
 from transports.registry import connect, has_broker, known_schemes, listen, transport_of
@@ -160,6 +160,20 @@ def serve_links_until(condition: Callable[[], bool], *links: Link) -> None:
         assert time.monotonic_ns() < end_ns, "nothing happened in time"
         for link in links:
             link.wait(time.monotonic_ns() + 1_000_000)
+
+
+def frames_until_gone(link: Link) -> list[bytes]:
+    """Receive frame by frame until the link raises PeerGone; return the frames."""
+    end_ns = deadline_ns()
+    received: list[bytes] = []
+    batch = FrameBatch(1)
+    with contextlib.suppress(PeerGone):
+        while True:
+            assert time.monotonic_ns() < end_ns, "the link goes on"
+            batch.clear()
+            link.receive(batch)
+            received += batch
+    return received
 
 
 @contextlib.contextmanager

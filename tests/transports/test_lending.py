@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from numba import njit
 
-from tests.transports.conftest import as_parameter, deadline_ns, joined, placed
+from tests.transports.conftest import as_parameter, deadline_ns, joined, placed, serve_links_until
 from transports.amqp.link import AmqpLink
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
@@ -27,6 +27,7 @@ LENDERS = (
     "shm://{path}?pace=spin",
 )
 BROKERED = "amqp://{broker}"
+THROUGH_A_SERVER = ("nats://{broker}", "redis://{broker}", "redis://{broker}?kind=stream")
 MANY = 3_000
 
 
@@ -153,6 +154,39 @@ def test_frames_that_wait_for_room_in_a_batch_arrive_whole_and_in_order(ends: tu
         theirs.wait(0)
         batch.clear()
         ours.receive(batch)
+        received += batch
+    assert received == sent
+
+
+@pytest.fixture(params=[as_parameter(url) for url in THROUGH_A_SERVER])
+def through_a_server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Borrower, Link]]:
+    with joined(placed(request, tmp_path)) as (listener, connector):
+        serve_links_until(lambda: lent_by(listener) is not None, listener, connector)
+        yield Borrower(listener), connector
+
+
+def test_frames_through_a_server_that_wait_for_room_in_a_batch_arrive_whole_and_in_order(
+    through_a_server: tuple[Borrower, Link],
+) -> None:
+    """More come at once than the batch takes, and more than the link's buffer."""
+    ours, theirs = through_a_server
+    sent = [frame for pair in zip(large_frames(90), frames(90), strict=True) for frame in pair]
+    unsent = FrameBatch.of(*sent)
+    first = 0
+    received: list[bytes] = []
+    batch = FrameBatch(64)
+    end_ns = deadline_ns()
+    while len(received) < len(sent):
+        assert time.monotonic_ns() < end_ns, f"{len(received)} of {len(sent)} frames came"
+        if first < unsent.count:
+            first = theirs.send(unsent, first)
+        theirs.wait(0)
+        batch.clear()
+        settled = ours.settled
+        if lent_by(ours.link) is not None:
+            ours.receive(batch)
+        if ours.settled > settled or lent_by(ours.link) is None:
+            ours.link.receive(batch)
         received += batch
     assert received == sent
 

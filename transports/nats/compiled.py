@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from transports import blocks, server_stream
+from numba import njit
+
+from transports import blocks, compiled_stream, frames, server_stream
 from transports.blocks import lay_out
+from transports.compiled_stream import fill, flush
 from transports.frames import ADDRESS_BYTES, Bytes, Longs
 from transports.lending import (
-    AT_ONCE,
     NOTICE,
     RECEIVE,
     SEND,
@@ -20,15 +22,13 @@ from transports.lending import (
     Lent,
     lendable,
     monotonic_ns,
-    move_bytes,
     poll,
     pollfd,
-    receive_bytes,
-    send_bytes,
 )
 from transports.nats import connection, protocol
 from transports.nats.connection import (
     BEGIN,
+    BOUNDS_AT,
     DESCRIPTOR,
     END,
     HEAD,
@@ -39,53 +39,55 @@ from transports.nats.connection import (
     TIMER_NS,
     TIMESPEC,
     TOO_LONG,
-    UNSENT,
     UNSENT_END,
     Connection,
 )
-from transports.nats.protocol import OTHER, scan_frames
+from transports.nats.protocol import INCOMPLETE, OTHER, scan_frames
+
+_FROZEN = (frames, blocks, protocol, connection, compiled_stream, server_stream)
 
 
-@lendable(RECEIVE, protocol, connection, server_stream)
-def _receive(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count: int, largest: int) -> int:
-    begin, end = numbers[BEGIN], numbers[END]
-    if begin == end:
-        begin = end = 0
-    elif end == INCOMING_BYTES:
-        move_bytes(memory.ctypes, memory[begin:].ctypes, end - begin)
-        begin, end = 0, end - begin
-    if end < INCOMING_BYTES:
-        came = receive_bytes(numbers[DESCRIPTOR], memory[end:].ctypes, INCOMING_BYTES - end, AT_ONCE)
-        numbers[NOTICE] |= came == 0  # the server has closed the connection
-        end += max(came, 0)
+@njit(inline="always")
+def _take(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count: int, largest: int) -> tuple[int, int]:
+    """Append the frames that wait. Returns why that ended, and the batch's new count."""
     no_addresses = memory[:0].reshape((0, ADDRESS_BYTES))
-    incoming = memory[:INCOMING_BYTES]
     why, at, count, too_long = scan_frames(
-        incoming, begin, end, largest, buffer, offsets, count, no_addresses, numbers[:0], numbers[:0]
+        memory[:INCOMING_BYTES],
+        numbers[BEGIN],
+        numbers[END],
+        largest,
+        buffer,
+        offsets,
+        count,
+        no_addresses,
+        numbers[:0],
+        numbers[:0],
     )
-    numbers[NOTICE] |= why == OTHER or too_long > 0
+    numbers[BEGIN] = at
     numbers[TOO_LONG] += too_long
-    numbers[BEGIN], numbers[END] = at, end
-    return count
+    numbers[NOTICE] |= why == OTHER or too_long > 0
+    return why, count
 
 
-@lendable(SEND, blocks, connection, server_stream)
+@lendable(RECEIVE, *_FROZEN)
+def _receive(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count: int, largest: int) -> int:
+    why, new_count = _take(numbers, memory, buffer, offsets, count, largest)
+    if new_count == count and why == INCOMPLETE:
+        fill(numbers, BOUNDS_AT, numbers[DESCRIPTOR], memory[:INCOMING_BYTES])
+        why, new_count = _take(numbers, memory, buffer, offsets, count, largest)
+    return new_count
+
+
+@lendable(SEND, *_FROZEN)
 def _send(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, first: int, end: int) -> int:
     head = memory[HEAD : HEAD + numbers[HEAD_BYTES]]
     outgoing = memory[OUTGOING:HEAD]
     taken, used = lay_out(buffer, offsets, first, end, head, outgoing, numbers[UNSENT_END])
-    at = numbers[UNSENT]
-    while at < used:
-        went = send_bytes(numbers[DESCRIPTOR], outgoing[at:].ctypes, used - at, AT_ONCE)
-        if went <= 0:
-            numbers[UNSENT], numbers[UNSENT_END], numbers[NOTICE] = at, used, 1
-            return taken
-        at += went
-    numbers[UNSENT] = numbers[UNSENT_END] = 0
+    flush(numbers, BOUNDS_AT, numbers[DESCRIPTOR], outgoing, used)
     return taken
 
 
-@lendable(SLEEP)
+@lendable(SLEEP, *_FROZEN)
 def _sleep(numbers: Longs, _memory: Bytes, until_ns: int) -> None:
     timespec = numbers[TIMESPEC : TIMESPEC + 2]
     news = poll(numbers[POLLFD:TIMESPEC], timespec, min(until_ns, numbers[TIMER_NS]))

@@ -38,12 +38,13 @@ NO_ADDRESSES = ReturnAddresses(0)
 """Return addresses for frames that get no answer."""
 INCOMING_BYTES = LONGEST_FRAME + (1 << 18)
 OUTGOING_BYTES = LONGEST_FRAME + (1 << 18)
+WITHOUT_ROOM = FrameBatch(capacity_frames=0, capacity_bytes=1, largest_frame=1)
+"""A batch that no frame fits into, for a look at what has come."""
 
 # Places in `numbers`. The first is transports.lending.NOTICE; the next ones are the bounds of transports.server_stream.
 BOUNDS_AT = 1
 BEGIN = BOUNDS_AT + server_stream.BEGIN
 END = BOUNDS_AT + server_stream.END
-UNSENT = BOUNDS_AT + server_stream.UNSENT
 UNSENT_END = BOUNDS_AT + server_stream.UNSENT_END
 DESCRIPTOR = 5
 """The socket's descriptor."""
@@ -310,10 +311,9 @@ class Connection(ServerStream):
     def _front(self) -> int:
         """Return what is at the front of what has come: FULL for a whole frame, INCOMPLETE, or OTHER.
 
-        The scan gets a batch without room. It ends with FULL at a frame, which has no place in the batch.
+        The scan ends with FULL at a frame, since it gets a batch without room.
         """
-        without_room = FrameBatch(capacity_frames=0, capacity_bytes=1, largest_frame=1)
-        ended_by, _, _, _ = self._scan(without_room, LONGEST_FRAME, NO_ADDRESSES)
+        ended_by, _, _, _ = self._scan(WITHOUT_ROOM, LONGEST_FRAME, NO_ADDRESSES)
         return int(ended_by)
 
     @property

@@ -78,7 +78,8 @@ class NatsLink(Link):
         self._carrier.come_back()
         self._carrier.serve()
         self._check_peers()
-        self._connection.fill()
+        if not self._connection.is_frame_next:
+            self._connection.fill()
         why = self._carrier.take(batch)
         while why == OTHER and self._take_control():
             why = self._carrier.take(batch)
@@ -158,7 +159,8 @@ class NatsLink(Link):
         carrier = self._carrier
         self._check_peers()
         carrier.serve()
-        connection.fill()
+        if not (readable and connection.is_frame_next):
+            connection.fill()
         while not connection.is_frame_next and self._take_control():
             pass
         connection.flush()

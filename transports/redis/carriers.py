@@ -37,6 +37,8 @@ UNUSED_S = 600
 """The server removes a stream that nobody used for this long, such as a killed run's."""
 NO_ADDRESSES = ReturnAddresses(0)
 """Return addresses for frames that get no answer."""
+WITHOUT_ROOM = FrameBatch(capacity_frames=0, capacity_bytes=1, largest_frame=1)
+"""A batch that no frame fits into, for a look at what has come."""
 GROUP_EXISTS = "BUSYGROUP"
 """The first word of the server's refusal to create a group that exists."""
 GROUP = "exchange"
@@ -92,7 +94,7 @@ class Carrier(ABC):
 
     def is_frame_next(self) -> bool:
         """True if a whole frame is at the front of what has come."""
-        why, _, _, _ = self._scan(FrameBatch(0, 1, 1), LONGEST_FRAME, is_look=True)
+        why, _, _, _ = self._scan(WITHOUT_ROOM, LONGEST_FRAME, is_look=True)
         return bool(why == FULL)
 
     @abstractmethod
@@ -250,7 +252,9 @@ class StreamCarrier(Carrier):
         self._key = key
         after = "0"
         while True:
-            answer = commands.ask(*_words_of_read(key, self._group, self._consumer, after))
+            # One entry a read, on the connection whose buffer has room for the longest.
+            read = _words_of_read(key, self._group, self._consumer, 1, after)
+            answer = self._wires.messages.ask(*read)
             entries = answer.get(key.encode(), []) if isinstance(answer, dict) else []
             if not entries:
                 return
@@ -261,7 +265,7 @@ class StreamCarrier(Carrier):
             after = entries[-1][0].decode()
 
     def _read_command(self, after: str, *options: str) -> bytes:
-        return command(*_words_of_read(self._key, self._group, self._consumer, after, *options))
+        return command(*_words_of_read(self._key, self._group, self._consumer, ENTRIES, after, *options))
 
     def _read_on(self) -> None:
         """Acknowledge the read before, and ask for more."""
@@ -385,8 +389,9 @@ class QueueCarrier(StreamCarrier):
             self.keep_alive()
 
 
-def _words_of_read(key: str, group: str, consumer: str, after: str, *options: str) -> tuple[str, ...]:
-    return ("XREADGROUP", "GROUP", group, consumer, "COUNT", str(ENTRIES), *options, "STREAMS", key, after)
+def _words_of_read(key: str, group: str, consumer: str, most: int, after: str, *options: str) -> tuple[str, ...]:
+    """The command that reads at most this many entries behind the id `after`."""
+    return ("XREADGROUP", "GROUP", group, consumer, "COUNT", str(most), *options, "STREAMS", key, after)
 
 
 def _pieces(ids: list[bytes], size: int) -> Iterator[list[bytes]]:

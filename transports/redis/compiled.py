@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 from numba import njit
 
-from transports import blocks, server_stream
+from transports import blocks, compiled_stream, frames, server_stream
 from transports.blocks import lay_out
+from transports.compiled_stream import fill, flush
 from transports.frames import Bytes, Longs
 from transports.lending import (
-    AT_ONCE,
     NOTICE,
     RECEIVE,
     SEND,
@@ -23,13 +23,10 @@ from transports.lending import (
     Lent,
     lendable,
     monotonic_ns,
-    move_bytes,
     poll,
     pollfd,
-    receive_bytes,
-    send_bytes,
 )
-from transports.redis import places, protocol
+from transports.redis import connection, places, protocol
 from transports.redis.places import (
     ACKNOWLEDGE,
     ACKNOWLEDGE_BYTES,
@@ -66,6 +63,7 @@ from transports.redis.places import (
 )
 from transports.redis.protocol import (
     IDS_BYTES,
+    INCOMPLETE,
     IS_READ,
     OTHER,
     READING_PLACES,
@@ -75,36 +73,9 @@ from transports.redis.protocol import (
     scan_replies,
 )
 from transports.redis.wires import Wires
-from transports.server_stream import BEGIN, END, UNSENT, UNSENT_END
+from transports.server_stream import BEGIN, END, UNSENT_END
 
-
-@njit(inline="always")
-def _fill(numbers: Longs, bounds: int, descriptor: int, incoming: Bytes) -> None:
-    """Take in what has come on a connection; the notice if its server has closed it."""
-    begin, end = numbers[bounds + BEGIN], numbers[bounds + END]
-    if begin == end:
-        begin = end = 0
-    elif end == len(incoming):
-        move_bytes(incoming.ctypes, incoming[begin:].ctypes, end - begin)
-        begin, end = 0, end - begin
-    if end < len(incoming):
-        came = receive_bytes(descriptor, incoming[end:].ctypes, len(incoming) - end, AT_ONCE)
-        numbers[NOTICE] |= came == 0
-        end += max(came, 0)
-    numbers[bounds + BEGIN], numbers[bounds + END] = begin, end
-
-
-@njit(inline="always")
-def _write(numbers: Longs, bounds: int, descriptor: int, outgoing: Bytes, used: int) -> None:
-    """Send outgoing[:used]; the notice if some of it has to wait."""
-    at = numbers[bounds + UNSENT]
-    while at < used:
-        went = send_bytes(descriptor, outgoing[at:].ctypes, used - at, AT_ONCE)
-        if went <= 0:
-            numbers[bounds + UNSENT], numbers[bounds + UNSENT_END], numbers[NOTICE] = at, used, 1
-            return
-        at += went
-    numbers[bounds + UNSENT] = numbers[bounds + UNSENT_END] = 0
+_FROZEN = (frames, blocks, protocol, connection, places, compiled_stream, server_stream)
 
 
 @njit(inline="always")
@@ -113,7 +84,7 @@ def _take_replies(numbers: Longs, memory: Bytes) -> None:
     if numbers[REPLIES] == numbers[SENT]:
         return
     incoming = memory[COMMANDS_IN:COMMANDS_IN_END]
-    _fill(numbers, COMMANDS, numbers[COMMANDS_FD], incoming)
+    fill(numbers, COMMANDS, numbers[COMMANDS_FD], incoming)
     why, at, replies, unheard = scan_replies(incoming, numbers[COMMANDS + BEGIN], numbers[COMMANDS + END])
     numbers[COMMANDS + BEGIN] = at
     numbers[REPLIES] += replies
@@ -121,62 +92,100 @@ def _take_replies(numbers: Longs, memory: Bytes) -> None:
     numbers[NOTICE] |= why == OTHER
 
 
-@lendable(RECEIVE, protocol, places, server_stream)
-def _receive_messages(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count: int, largest: int) -> int:
-    incoming = memory[MESSAGES_IN:MESSAGES_IN_END]
-    _fill(numbers, MESSAGES, numbers[MESSAGES_FD], incoming)
-    expected = memory[EXPECTED : EXPECTED + numbers[EXPECTED_BYTES]]
-    begin, end = numbers[MESSAGES + BEGIN], numbers[MESSAGES + END]
-    why, at, count, too_long = scan_messages(incoming, begin, end, expected, largest, buffer, offsets, count)
-    numbers[MESSAGES + BEGIN] = at
-    numbers[NOTICE] |= why == OTHER or too_long > 0
-    numbers[TOO_LONG] += too_long
-    _take_replies(numbers, memory)
-    return count
-
-
-@lendable(RECEIVE, protocol, places, server_stream)
-def _receive_entries(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count: int, largest: int) -> int:
-    incoming = memory[MESSAGES_IN:MESSAGES_IN_END]
-    _fill(numbers, MESSAGES, numbers[MESSAGES_FD], incoming)
-    expected = memory[EXPECTED : EXPECTED + numbers[EXPECTED_BYTES]]
-    reading = numbers[READING : READING + READING_PLACES]
-    new_ids = memory[NEW_IDS : NEW_IDS + IDS_BYTES]
-    begin, end = numbers[MESSAGES + BEGIN], numbers[MESSAGES + END]
-    why, at, count, too_long = scan_entries(
-        incoming, begin, end, expected, largest, buffer, offsets, count, reading, new_ids
+@njit(inline="always")
+def _take_messages(
+    numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count: int, largest: int
+) -> tuple[int, int]:
+    """Append the frames of channels that wait. Returns why that ended, and the batch's new count."""
+    why, at, count, too_long = scan_messages(
+        memory[MESSAGES_IN:MESSAGES_IN_END],
+        numbers[MESSAGES + BEGIN],
+        numbers[MESSAGES + END],
+        memory[EXPECTED : EXPECTED + numbers[EXPECTED_BYTES]],
+        largest,
+        buffer,
+        offsets,
+        count,
     )
     numbers[MESSAGES + BEGIN] = at
-    numbers[NOTICE] |= why == OTHER or too_long > 0
     numbers[TOO_LONG] += too_long
-    if reading[IS_READ]:
-        outgoing = memory[MESSAGES_OUT:MESSAGES_OUT_END]
-        used = lay_out_read(
-            reading,
-            memory[OLD_IDS : OLD_IDS + IDS_BYTES],
-            new_ids,
-            memory[ACKNOWLEDGE : ACKNOWLEDGE + numbers[ACKNOWLEDGE_BYTES]],
-            memory[TRIM : TRIM + numbers[TRIM_BYTES]],
-            memory[READ : READ + numbers[READ_BYTES]],
-            outgoing,
-            numbers[MESSAGES + UNSENT_END],
-        )
-        _write(numbers, MESSAGES, numbers[MESSAGES_FD], outgoing, used)
+    numbers[NOTICE] |= why == OTHER or too_long > 0
+    return why, count
+
+
+@njit(inline="always")
+def _take_entries(
+    numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count: int, largest: int
+) -> tuple[int, int]:
+    """Append the frames of a stream that wait. Returns why that ended, and the batch's new count."""
+    why, at, count, too_long = scan_entries(
+        memory[MESSAGES_IN:MESSAGES_IN_END],
+        numbers[MESSAGES + BEGIN],
+        numbers[MESSAGES + END],
+        memory[EXPECTED : EXPECTED + numbers[EXPECTED_BYTES]],
+        largest,
+        buffer,
+        offsets,
+        count,
+        numbers[READING : READING + READING_PLACES],
+        memory[NEW_IDS : NEW_IDS + IDS_BYTES],
+    )
+    numbers[MESSAGES + BEGIN] = at
+    numbers[TOO_LONG] += too_long
+    numbers[NOTICE] |= why == OTHER or too_long > 0
+    return why, count
+
+
+@njit(inline="always")
+def _read_on(numbers: Longs, memory: Bytes) -> None:
+    """Acknowledge the read whose last entry has been taken, and ask for more."""
+    outgoing = memory[MESSAGES_OUT:MESSAGES_OUT_END]
+    used = lay_out_read(
+        numbers[READING : READING + READING_PLACES],
+        memory[OLD_IDS : OLD_IDS + IDS_BYTES],
+        memory[NEW_IDS : NEW_IDS + IDS_BYTES],
+        memory[ACKNOWLEDGE : ACKNOWLEDGE + numbers[ACKNOWLEDGE_BYTES]],
+        memory[TRIM : TRIM + numbers[TRIM_BYTES]],
+        memory[READ : READ + numbers[READ_BYTES]],
+        outgoing,
+        numbers[MESSAGES + UNSENT_END],
+    )
+    flush(numbers, MESSAGES, numbers[MESSAGES_FD], outgoing, used)
+
+
+@lendable(RECEIVE, *_FROZEN)
+def _receive_messages(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count: int, largest: int) -> int:
+    why, new_count = _take_messages(numbers, memory, buffer, offsets, count, largest)
+    if new_count == count and why == INCOMPLETE:
+        fill(numbers, MESSAGES, numbers[MESSAGES_FD], memory[MESSAGES_IN:MESSAGES_IN_END])
+        why, new_count = _take_messages(numbers, memory, buffer, offsets, count, largest)
     _take_replies(numbers, memory)
-    return count
+    return new_count
 
 
-@lendable(SEND, blocks, places, server_stream)
+@lendable(RECEIVE, *_FROZEN)
+def _receive_entries(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count: int, largest: int) -> int:
+    why, new_count = _take_entries(numbers, memory, buffer, offsets, count, largest)
+    if new_count == count and why == INCOMPLETE:
+        fill(numbers, MESSAGES, numbers[MESSAGES_FD], memory[MESSAGES_IN:MESSAGES_IN_END])
+        why, new_count = _take_entries(numbers, memory, buffer, offsets, count, largest)
+    if numbers[READING + IS_READ]:
+        _read_on(numbers, memory)
+    _take_replies(numbers, memory)
+    return new_count
+
+
+@lendable(SEND, *_FROZEN)
 def _send(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, first: int, end: int) -> int:
     head = memory[HEAD : HEAD + numbers[HEAD_BYTES]]
     outgoing = memory[COMMANDS_OUT:COMMANDS_OUT_END]
     taken, used = lay_out(buffer, offsets, first, end, head, outgoing, numbers[COMMANDS + UNSENT_END])
     numbers[SENT] += taken - first
-    _write(numbers, COMMANDS, numbers[COMMANDS_FD], outgoing, used)
+    flush(numbers, COMMANDS, numbers[COMMANDS_FD], outgoing, used)
     return taken
 
 
-@lendable(SLEEP)
+@lendable(SLEEP, *_FROZEN)
 def _sleep(numbers: Longs, _memory: Bytes, until_ns: int) -> None:
     timespec = numbers[TIMESPEC : TIMESPEC + 2]
     news = poll(numbers[POLLFD:TIMESPEC], timespec, min(until_ns, numbers[TIMER_NS]))

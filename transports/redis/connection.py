@@ -188,12 +188,13 @@ class RedisConnection(ServerStream):
 
     def gone(self, why: str) -> ServerGone:
         """The error of a connection that ended. An error that the server reported before its end replaces `why`."""
+        waiting = self.incoming[int(self.bounds[BEGIN]) : int(self.bounds[END])].tobytes()
         with contextlib.suppress(NoResp):
-            value = self.next_value()
-            while value is not NOTHING:
-                if isinstance(value, ErrorReply):
-                    why = in_words(value)
-                value = self.next_value()
+            parsed = parse(waiting, 0)
+            while parsed is not None:
+                if isinstance(parsed.value, ErrorReply):
+                    why = in_words(parsed.value)
+                parsed = parse(waiting, parsed.end)
         return ServerGone(f"the Redis server at {self._server.place} went away: {why}")
 
     def refused(self, answer: ErrorReply) -> PeerGone:

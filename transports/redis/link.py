@@ -65,7 +65,8 @@ class RedisLink(Link):
         before = batch.count
         self._check_peers()
         self._take_replies()
-        self._fill_messages()
+        if not self._carrier.is_frame_next():
+            self._fill_messages()
         why = self._carrier.take(batch)
         while why == OTHER and self._take_other():
             why = self._carrier.take(batch)
@@ -167,7 +168,8 @@ class RedisLink(Link):
         wires = self._wires
         self._check_peers()
         self._take_replies()
-        self._fill_messages()
+        if not (readable and self._carrier.is_frame_next()):
+            self._fill_messages()
         while not self._carrier.is_frame_next() and self._take_other():
             pass
         wires.flush()

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.transports.conftest import TOKEN, deadline_ns, greet, joined, serve_links_until
+from tests.transports.conftest import TOKEN, deadline_ns, frames_until_gone, greet, joined, serve_links_until
 from tests.transports.nats.conftest import server_that_sends
 from transports.base import BadAddress, Link, Pattern, PeerGone
 from transports.declaration import RunningBroker, ServerPlace
 from transports.frames import FrameBatch
 from transports.lending import lent_by
 from transports.nats.connection import PASSWORD, Connection
+from transports.nats.link import NatsLink
 from transports.nats.server import Nats, PrivateNats
 from transports.registry import connect, listen
+from transports.server_stream import END
 
 INFO = b'INFO {"version":"2.10.0","max_payload":1048576}\r\n'
 
@@ -31,6 +34,24 @@ def test_a_peer_that_left_is_noticed_after_its_last_frame(nats: RunningBroker, l
         with pytest.raises(PeerGone, match="has left the NATS server"):
             serve_links_until(lambda: stays.receive(batch) > 1, stays)
         assert list(batch) == [b"last"]
+
+
+def test_frames_that_came_before_the_connection_ended_are_taken_first(nats: RunningBroker) -> None:
+    sent = [bytes([number]) * 1000 for number in range(100)]
+    with joined(nats.url) as (listener, connector):
+        assert isinstance(listener, NatsLink)
+        connection = listener._connection
+        assert connector.send(FrameBatch.of(*sent), 0) == 100
+        assert connector.drain(deadline_ns())
+
+        def all_have_come() -> bool:
+            connection.fill()
+            return connection.incoming[: int(connection.bounds[END])].tobytes().endswith(sent[-1] + b"\r\n")
+
+        serve_links_until(all_have_come)
+        listener._next_check_ns = deadline_ns()  # a check would write to the connection that is shut down
+        connection._socket.shutdown(socket.SHUT_RDWR)
+        assert frames_until_gone(listener) == sent
 
 
 def test_what_send_took_arrives_although_the_sender_left_words_unread(nats: RunningBroker) -> None:

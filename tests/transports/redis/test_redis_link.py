@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.transports.conftest import TOKEN, carry, deadline_ns, greet, joined, serve_links_until
+from tests.transports.conftest import TOKEN, carry, deadline_ns, frames_until_gone, greet, joined, serve_links_until
 from tests.transports.redis.conftest import HELLO, server_that_answers
 from transports.base import Address, BadAddress, Link, Pattern, PeerGone
 from transports.declaration import RunningBroker, ServerPlace
@@ -24,6 +25,7 @@ from transports.redis.link import RedisLink
 from transports.redis.names import words_of_run
 from transports.redis.server import Redis
 from transports.registry import connect, listen
+from transports.server_stream import END
 
 LIST_KERNELS = Path(__file__).parents[1] / "list_kernels.py"
 
@@ -49,6 +51,25 @@ def administrator(url: str) -> Iterator[RedisConnection]:
     connection.close()
 
 
+KEY = f"{words_of_run(TOKEN)}:pair:1:in"
+"""The stream of frames to the listener of `joined`."""
+
+
+def pending(admin: RedisConnection) -> int:
+    """The number of entries that the listener's reads have taken and it has not acknowledged."""
+    return int(admin.ask("XPENDING", KEY, "exchange")[0])
+
+
+def until_acknowledged(listener: Link, admin: RedisConnection) -> None:
+    """Have the listener receive until it has acknowledged everything."""
+
+    def has_acknowledged() -> bool:
+        listener.receive(FrameBatch())
+        return pending(admin) == 0
+
+    serve_links_until(has_acknowledged, listener)
+
+
 def cut_off(link: Link) -> None:
     """End a link as the death of its process does: both connections close, and nothing is said or deleted."""
     assert isinstance(link, RedisLink)
@@ -66,6 +87,23 @@ def test_a_peer_that_left_is_noticed_after_its_last_frame(url: str, leaver: int)
         with pytest.raises(PeerGone, match="has left the Redis server"):
             serve_links_until(lambda: stays.receive(batch) > 1, stays)
         assert list(batch) == [b"last"]
+
+
+def test_frames_that_came_before_the_connection_ended_are_taken_first(redis: RunningBroker) -> None:
+    sent = [bytes([number]) * 1000 for number in range(100)]
+    with joined(redis.url) as (listener, connector):
+        assert isinstance(listener, RedisLink)
+        messages = listener._wires.messages
+        assert connector.send(FrameBatch.of(*sent), 0) == 100
+        assert connector.drain(deadline_ns())
+
+        def all_have_come() -> bool:
+            messages.fill()
+            return messages.incoming[: int(messages.bounds[END])].tobytes().endswith(sent[-1] + b"\r\n")
+
+        serve_links_until(all_have_come)
+        messages._socket.shutdown(socket.SHUT_RDWR)
+        assert frames_until_gone(listener) == sent
 
 
 def test_a_pair_that_lost_its_peer_is_open_to_the_next_one(url: str) -> None:
@@ -96,18 +134,21 @@ def test_pairs_and_runs_at_one_server_do_not_hear_each_other(redis: RunningBroke
         assert listener.receive(FrameBatch()) == 0
 
 
-def test_what_a_killed_listener_had_not_handed_over_reaches_the_next_one(redis: RunningBroker) -> None:
+@pytest.mark.parametrize("size", [1, 300_000])
+def test_what_a_killed_listener_had_not_handed_over_reaches_the_next_one(redis: RunningBroker, size: int) -> None:
     """The guarantee of a stream: its reader may die."""
     url = f"{redis.url}?kind=stream"
-    with joined(url) as (listener, connector):
-        cut_off(listener)
-        frames = FrameBatch.of(b"1", b"2", b"3")
-        assert connector.send(frames, 0) == 3
+    sent = [digit * size for digit in (b"1", b"2", b"3")]
+    with joined(url) as (listener, connector), administrator(url) as admin:
+        until_acknowledged(listener, admin)
+        assert connector.send(FrameBatch.of(*sent), 0) == 3
         assert connector.drain(deadline_ns())
+        serve_links_until(lambda: pending(admin) > 0)  # the listener's read has them now
+        cut_off(listener)
         next_one = listen(url, TOKEN)
-        batch = FrameBatch()
+        batch = FrameBatch(16, 1 << 20, 1 << 20)
         serve_links_until(lambda: next_one.receive(batch) >= 0 and batch.count >= 3, next_one)
-        assert list(batch)[-3:] == [b"1", b"2", b"3"]
+        assert list(batch)[-3:] == sent
         next_one.close()
         cut_off(connector)
 
@@ -117,14 +158,8 @@ def test_what_was_handed_over_and_read_on_is_acknowledged_and_cut_off(redis: Run
     with joined(url) as (listener, connector), administrator(url) as admin:
         for _ in range(5):
             carry(connector, listener, FrameBatch.of(*[b"frame"] * 300))
-        key = f"{words_of_run(TOKEN)}:pair:1:in"
-
-        def all_acknowledged() -> bool:
-            listener.receive(FrameBatch())
-            return bool(admin.ask("XPENDING", key, "exchange")[0] == 0)
-
-        serve_links_until(all_acknowledged, listener)
-        assert admin.ask("XLEN", key) < 1000
+        until_acknowledged(listener, admin)
+        assert admin.ask("XLEN", KEY) < 1000
         probe = Redis().probe(url, [Address.parse(url, TOKEN)])
         assert set(probe.depth()) >= {"pair:1:in"}
         probe.close()
