@@ -168,6 +168,8 @@ def take_turns(  # noqa: PLR0912, PLR0915 - a turn is one compiled call
         received_frames = receive(link_numbers, link_memory, answers, answer_offsets, recorded_frames, largest_answer)
         now_ns = monotonic_ns(timespec)
         has_received = received_frames > recorded_frames
+        # A frame may have found no room. No descriptor becomes ready for it, so the gateway must not sleep.
+        is_full = may_be_full(answers, answer_offsets, received_frames, largest_answer)
         if has_received:
             heard_ns = now_ns
         if now_ns >= until_ns:  # the received frames count in the next second
@@ -196,7 +198,6 @@ def take_turns(  # noqa: PLR0912, PLR0915 - a turn is one compiled call
                 received_frames = 0
                 recorded_frames = 0
         has_unrecorded = recorded_frames < received_frames
-        is_full = may_be_full(answers, answer_offsets, received_frames, largest_answer)
         if has_unrecorded or is_full or samples >= MANY_SAMPLES or link_numbers[NOTICE]:
             break
 

@@ -106,6 +106,8 @@ def take_divided_turns(  # noqa: PLR0912, PLR0915 - a turn is one compiled call
                 rows[engine, MAY_HAVE_SENT] = 0
                 continue
             rows[engine, HAS_MOVED] = 1
+            # A frame may have found no room. No descriptor becomes ready for it, so the gateway must not sleep.
+            is_full = may_be_full(answers, answer_offsets, received_frames, largest_answer)
             heard_ns = now_ns
             engine_of_rest = engine
             if now_ns >= until_ns:  # the received frames count in the next second
@@ -140,7 +142,7 @@ def take_divided_turns(  # noqa: PLR0912, PLR0915 - a turn is one compiled call
             if forgets_answers:
                 received_frames = 0
                 recorded_frames = 0
-            if may_be_full(answers, answer_offsets, received_frames, largest_answer):
+            if is_full:
                 is_over = True
                 break
         if now_ns >= until_ns or is_over or samples >= MANY_SAMPLES or has_notice:

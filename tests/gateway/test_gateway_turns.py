@@ -49,7 +49,11 @@ SENT = 5
 """The number of frames that the gateway sent."""
 SENT_BYTES = 6
 """The number of bytes that the gateway sent."""
-TABLES = 7
+HAS_MORE = 7
+"""1 if the last receive left a frame for which the batch had no room, else 0."""
+SLEPT_TOO_EARLY = 8
+"""How often the gateway slept although such a frame waited."""
+TABLES = 9
 """The first of two numbers for each of the engine's frames: its offset, and how many frames must be sent before."""
 SENT_FROM = 1 << 16
 """Where in memory the frames that the gateway sent begin. Each follows its length as u16."""
@@ -57,10 +61,14 @@ SENT_FROM = 1 << 16
 
 @lendable(RECEIVE)
 def _receive(numbers, memory, buffer, offsets, count, largest):
+    numbers[HAS_MORE] = 0
     for _ in range(numbers[STEP]):
         at = TABLES + 2 * numbers[NEXT]
         is_there = numbers[NEXT] < numbers[COUNT] and numbers[SENT] >= numbers[at + 1]
-        if not is_there or count + 1 == len(offsets) or offsets[count] + largest > len(buffer):
+        if not is_there:
+            break
+        if count + 1 == len(offsets) or offsets[count] + largest > len(buffer):
+            numbers[HAS_MORE] = 1
             break
         frame = memory[numbers[at] : numbers[at + 2]]
         buffer[offsets[count] : offsets[count] + len(frame)] = frame
@@ -90,6 +98,7 @@ def _send(numbers, memory, buffer, offsets, first, end):
 def _sleep(numbers, _memory, _until_ns):
     """Wake at once. Without room, call for Python, as a link does that waits for room."""
     numbers[NOTICE] = numbers[ROOM] == 0
+    numbers[SLEPT_TOO_EARLY] += numbers[HAS_MORE]
 
 
 class EngineScript(Link):
@@ -206,10 +215,12 @@ def reported(reporter: ConfirmingReporter) -> tuple[dict[str, int], dict[Meter, 
     return counts, sampled
 
 
-def session(script: EngineScript, packing: int) -> tuple[GatewayResult, ConfirmingReporter]:
+def session(
+    script: EngineScript, packing: int, orders_per_s: float = 100_000.0
+) -> tuple[GatewayResult, ConfirmingReporter]:
     """Run a gateway over this link. Returns its result and its reporter."""
     run_settings = RunSettings(
-        orders=ORDERS, orders_per_s=100_000.0, packing=packing, sampling_interval=3, timeout_s=20.0
+        orders=ORDERS, orders_per_s=orders_per_s, packing=packing, sampling_interval=3, timeout_s=20.0
     )
     reporter = ConfirmingReporter()
     gateway = Gateway(run_settings, RUN, script, reporter, (StreamChecksum(), StreamChecksum()))
@@ -247,3 +258,18 @@ def test_compiled_turns_do_what_the_loop_in_python_does(data: st.DataObject) -> 
         assert getattr(compiled, fact) == getattr(plain, fact), fact
     assert compiled.stopped is None
     assert reported(compiled_reporter) == reported(plain_reporter)
+
+
+def test_the_gateway_does_not_sleep_while_a_frame_waits_for_room_in_its_batch() -> None:
+    """No descriptor becomes ready for such a frame: it would wait until the next order is due."""
+    hello = encode(Terms(RUN, "price-time", 1, 999).hello(Source.ENGINE))
+    quotes = [(20, encode(Quote(bid=1, ask=2)))] * 5000  # more than a batch takes, while compiled turns go on
+    confirmations = [(1 + order_id, encode(Confirmation(order_id))) for order_id in range(1, ORDERS + 1)]
+    answers = sorted([*quotes, *confirmations], key=lambda frame: frame[0])
+    frames = [(1, hello), *answers, (2 + ORDERS, encode(End(1, 2, 3, 4)))]
+    script = EngineScript(frames, step=len(frames), room=20, lends=True)
+
+    result, _ = session(script, packing=1, orders_per_s=200.0)
+
+    assert result.quotes == 5000
+    assert script.numbers[SLEPT_TOO_EARLY] == 0
