@@ -15,3 +15,5 @@ class BesideOurs:
     title: str
     paper: str
     ours: str
+    of_points: bool = False
+    """True if ours goes from the lowest to the highest of all points that were measured, as 1..2."""

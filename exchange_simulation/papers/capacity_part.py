@@ -40,6 +40,10 @@ class CapacityPart(PaperPart):
     def why_no_repeats(self) -> str:
         return "a search probes each rate as often as it needs"
 
+    @property
+    def why_loopback_alone(self) -> str:
+        return "exchange capacity searches on one network"
+
     def command(self, extent: Extent) -> str:
         search = self._search(extent)
         objective = shlex.quote(self.objective)

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, inf, log, nan
 from statistics import median
+from typing import NamedTuple
 
 from exchange.json_records import Record
 from exchange.words import counted
@@ -57,7 +58,10 @@ class Statistic:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of a paper, in our words, with the ratios that it allows."""
+    """A sentence of a paper, in our words, with the ratios that it allows.
+
+    ValueError if every ratio is allowed, or none, or if the statistic's words do not name the network.
+    """
 
     place: str
     """Where the paper says it: a section, figure or table."""
@@ -72,14 +76,32 @@ class Claim:
     by_construction: bool = False
     """Our plan was made from what the sentence says, so the claim tests that the plan was delivered."""
 
+    def __post_init__(self) -> None:
+        if self.least <= 0 and self.most == inf:
+            raise ValueError(f"{self.sentence!r} can never fail: give at_least, at_most, or both")
+        if self.least > self.most or self.most <= 0:
+            raise ValueError(f"{self.sentence!r} can never hold: at_most has to be above 0 and no less than at_least")
+        if self.network not in self.statistic.words:
+            raise ValueError(f"{self.statistic.words!r} does not name the network {self.network}")
+
+    @property
+    def least(self) -> float:
+        """The least ratio that the sentence allows."""
+        return 0.0 if self.at_least is None else self.at_least
+
+    @property
+    def most(self) -> float:
+        """The largest ratio that the sentence allows."""
+        return inf if self.at_most is None else self.at_most
+
     @property
     def expectation(self) -> str:
         """What would be seen. For example: at most 1; 0.8 to 1.25."""
         if self.at_least is None:
-            return f"at most {number_text(self.at_most or 0.0)}"
+            return f"at most {number_text(self.most)}"
         if self.at_most is None:
-            return f"at least {number_text(self.at_least)}"
-        return f"{number_text(self.at_least)} to {number_text(self.at_most)}"
+            return f"at least {number_text(self.least)}"
+        return f"{number_text(self.least)} to {number_text(self.most)}"
 
 
 @dataclass(frozen=True)
@@ -100,90 +122,87 @@ class TestedClaim:
     """Whether the ratio lies where the sentence says, if its repeats are too few for a verdict; None otherwise."""
 
 
+class Interval(NamedTuple):
+    """A ratio with the ends of its interval."""
+
+    ratio: float
+    low: float
+    high: float
+
+
 def judge_claims(claims: Sequence[Claim], records: PartRecords) -> list[TestedClaim]:
     """Test all claims of a paper together: the chance of any false outcome among them is at most ALPHA.
 
     Claims by construction are counted out, since chance has no part in them.
     """
     readings = [claim.statistic.read(records) for claim in claims]
-    values = [reading.values for reading in readings]
-    needed = repeats_needed(ALPHA)
-    places = [
-        place
-        for place, by_repeat in enumerate(values)
-        if len(by_repeat) >= needed and not claims[place].by_construction
+    together = {
+        claim.statistic.words: reading.values
+        for claim, reading in zip(claims, readings, strict=True)
+        if not claim.by_construction and len(reading.values) >= repeats_needed(ALPHA)
+    }
+    intervals = _intervals(together)
+    return [
+        _judged(claim, reading, intervals.get(claim.statistic.words))
+        for claim, reading in zip(claims, readings, strict=True)
     ]
-    intervals = dict(zip(places, _intervals([claims[place] for place in places], values, places), strict=True))
-    tested: list[TestedClaim] = []
-    for place, claim in enumerate(claims):
-        by_repeat = values[place]
-        noise = readings[place].noisiest
-        if not by_repeat:
-            tested.append(TestedClaim(claim, CANNOT_TELL, readings[place].missing or NOT_MEASURED))
-        elif claim.by_construction:
-            tested.append(_delivered(claim, by_repeat))
-        elif noise is not None:
-            tested.append(TestedClaim(claim, TOO_NOISY, _why_too_noisy(by_repeat, noise), repeats=len(by_repeat)))
-        elif place in intervals:
-            ratio, low, high = intervals[place]
-            outcome = _outcome(claim, low, high)
-            tested.append(TestedClaim(claim, outcome, _why(outcome), ratio, low, high, len(by_repeat)))
-        else:
-            why = f"{counted(len(by_repeat), 'repeats')}, and a verdict needs {needed}"
-            ratio = _middle(by_repeat)
-            as_expected = _least(claim) <= ratio <= _most(claim)
-            tested.append(TestedClaim(claim, CANNOT_TELL, why, ratio, repeats=len(by_repeat), as_expected=as_expected))
-    return tested
+
+
+def _judged(claim: Claim, reading: FigureReading, interval: Interval | None) -> TestedClaim:
+    """Judge a claim by what was read; `interval` is None if chance has no part in it, or its repeats are too few."""
+    by_repeat = reading.values
+    if not by_repeat:
+        return TestedClaim(claim, CANNOT_TELL, reading.missing or NOT_MEASURED)
+    if claim.by_construction:
+        return _delivered(claim, by_repeat)
+    if reading.noisiest is not None:
+        why = _why_too_noisy(by_repeat, reading.noisiest)
+        return TestedClaim(claim, TOO_NOISY, why, repeats=len(by_repeat))
+    if interval is None:
+        why = f"{counted(len(by_repeat), 'repeats')}, and a verdict needs {repeats_needed(ALPHA)}"
+        ratio = _middle(by_repeat)
+        as_expected = claim.least <= ratio <= claim.most
+        return TestedClaim(claim, CANNOT_TELL, why, ratio, repeats=len(by_repeat), as_expected=as_expected)
+    outcome = _outcome(claim, interval)
+    return TestedClaim(claim, outcome, _why(outcome), *interval, repeats=len(by_repeat))
 
 
 def _delivered(claim: Claim, by_repeat: ByRepeat) -> TestedClaim:
     """Judge a claim by construction: each repeat alone says whether the plan was delivered."""
     lowest = min(by_repeat.values())
     highest = max(by_repeat.values())
-    outcome = HOLDS if _least(claim) <= lowest and highest <= _most(claim) else DOES_NOT_HOLD
+    outcome = HOLDS if claim.least <= lowest and highest <= claim.most else DOES_NOT_HOLD
     if len(by_repeat) == 1:
         return TestedClaim(claim, outcome, ratio=lowest, repeats=1)
     return TestedClaim(claim, outcome, "", _middle(by_repeat), lowest, highest, len(by_repeat))
 
 
-def _intervals(
-    claims: Sequence[Claim], values: Sequence[ByRepeat], places: Sequence[int]
-) -> list[tuple[float, float, float]]:
-    """Return (ratio, low, high) of each claim at `places`."""
-    if not places:
-        return []
-    repeats = sorted({repeat for place in places for repeat in values[place]})
-    rows = []
-    for place in places:
-        by_repeat = values[place]
-        rows.append([log(by_repeat[repeat]) if repeat in by_repeat else nan for repeat in repeats])
-    log_ratios = estimate_together(rows, [claim.statistic.words for claim in claims], ALPHA, SEED)
-    return [
-        (
+def _intervals(values_by_words: Mapping[str, ByRepeat]) -> dict[str, Interval]:
+    """Return the ratio of each statistic with its interval, by the statistic's words."""
+    if not values_by_words:
+        return {}
+    repeats = sorted({repeat for by_repeat in values_by_words.values() for repeat in by_repeat})
+    rows = [
+        [log(by_repeat[repeat]) if repeat in by_repeat else nan for repeat in repeats]
+        for by_repeat in values_by_words.values()
+    ]
+    log_ratios = estimate_together(rows, list(values_by_words), ALPHA, SEED)
+    return {
+        words: Interval(
             exp(log_ratio.estimate),
             exp(log_ratio.estimate - log_ratio.half_width),
             exp(log_ratio.estimate + log_ratio.half_width),
         )
-        for log_ratio in log_ratios
-    ]
+        for words, log_ratio in zip(values_by_words, log_ratios, strict=True)
+    }
 
 
-def _outcome(claim: Claim, low: float, high: float) -> str:
-    if _least(claim) <= low and high <= _most(claim):
+def _outcome(claim: Claim, interval: Interval) -> str:
+    if claim.least <= interval.low and interval.high <= claim.most:
         return HOLDS
-    if high < _least(claim) or _most(claim) < low:
+    if interval.high < claim.least or claim.most < interval.low:
         return DOES_NOT_HOLD
     return CANNOT_TELL
-
-
-def _least(claim: Claim) -> float:
-    """The least ratio that the sentence allows."""
-    return 0.0 if claim.at_least is None else claim.at_least
-
-
-def _most(claim: Claim) -> float:
-    """The largest ratio that the sentence allows."""
-    return inf if claim.at_most is None else claim.at_most
 
 
 def _why(outcome: str) -> str:

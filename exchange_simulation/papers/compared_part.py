@@ -30,6 +30,10 @@ class ComparedPart(TrialPart):
     quick_seconds: float
     policy: str
 
+    @property
+    def why_loopback_alone(self) -> str:
+        return "what is compared is the transports"
+
     def command(self, extent: Extent) -> str:
         return (
             f"exchange compare --transports {','.join(self._transports(extent))} --rates {self.orders_per_s:g} "

@@ -9,6 +9,7 @@ from exchange.allowed import BadSetting, whole
 from exchange.json_records import Record
 from exchange_simulation.experiments.trials.plan import MOST_REPEATS
 from exchange_simulation.launching.errors import UserError
+from exchange_simulation.messaging.point import LOCAL
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +28,11 @@ class Extent:
     def __post_init__(self) -> None:
         if self.repeats is not None:
             whole("repeats", self.repeats, 1, MOST_REPEATS)
+
+    @property
+    def goes_beyond_loopback(self) -> bool:
+        """Whether a user named a network that is not loopback."""
+        return any(network != LOCAL for network in self.networks)
 
     def as_dict(self) -> Record:
         """Return the extent as fields of paper.json."""

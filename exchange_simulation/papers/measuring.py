@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -17,27 +17,21 @@ from exchange_simulation.launching.folder_lock import locked
 from exchange_simulation.launching.interrupts import interruption_noted
 from exchange_simulation.launching.notices import say
 from exchange_simulation.launching.record.machine import host_facts, now, versions
-from exchange_simulation.launching.record.noise_summary import NOISE_SUMMARY
 from exchange_simulation.messaging.benchmark_record import INTERRUPTED
 from exchange_simulation.messaging.measuring import COMPLETE, PARTIAL
-from exchange_simulation.papers.claims import NOT_MEASURED
 from exchange_simulation.papers.extent import Extent, recorded_extent
 from exchange_simulation.papers.page import write_page
 from exchange_simulation.papers.paper import Paper, PaperPart
 from exchange_simulation.papers.paper_folder import (
     FILE,
-    brokers_of,
-    caveats_of,
-    noise_of_parts,
+    outcome_fields,
     read_paper,
     read_part,
     read_parts,
-    tested_claims,
 )
 from exchange_simulation.papers.planned import PlannedPart, planned_parts, total_in_words
 from exchange_simulation.reports.report import page_unless_missing
 
-FAILED = "failed"
 SET_ASIDE = ".interrupted"
 """The end of the name of a part's folder whose measurement was interrupted and cannot go on."""
 
@@ -59,13 +53,14 @@ class MeasuredPaper(NamedTuple):
 def measure_paper(paper: Paper, extent: Extent, *, results: str, name: str | None) -> MeasuredPaper:
     """Measure all parts in a new folder of `results`. UserError if there can be no such folder."""
     folder = new_run_folder(Path(results), name or dated_name(f"paper-{paper.name}"))
-    return _Measurement(paper, extent, folder, started_at=now()).run()
+    return _Measurement(paper, extent, folder, now(), host_facts(), versions()).run()
 
 
 def resume_paper(paper: Paper, folder: Path) -> MeasuredPaper:
     """Measure the parts that the measurement in `folder` lacks. UserError if it is none of this paper."""
     record = _record_to_resume(paper, folder)
-    return _Measurement(paper, recorded_extent(record), folder, record["started_at"]).run()
+    extent = recorded_extent(record)
+    return _Measurement(paper, extent, folder, record["started_at"], record["host"], record["versions"]).run()
 
 
 def parts_left(paper: Paper, folder: Path) -> list[PlannedPart]:
@@ -99,8 +94,10 @@ class _Measurement:
     extent: Extent
     folder: Path
     started_at: str
-    host: Record = field(default_factory=host_facts)
+    host: Record
     """The machine, with its load before the first of these measurements."""
+    versions: Record
+    """Those of the first measurement; a part that was measured with others has a caveat."""
 
     def run(self) -> MeasuredPaper:
         """Measure the parts that are not measured yet, until a signal asks for an end."""
@@ -118,7 +115,8 @@ class _Measurement:
                 say(f"{number} of {len(parts)}, {part.name}: {part.command(self.extent)}")
                 failure = self._measure(part)
                 if interruption.came:
-                    failures[part.name] = INTERRUPTED
+                    if not _is_measured(self.folder, part):
+                        failures[part.name] = INTERRUPTED
                     break
                 if failure:
                     failures[part.name] = failure
@@ -153,40 +151,19 @@ class _Measurement:
     def _write(self, failures: dict[str, str]) -> Record:
         """Write the record of everything that was measured so far, and return it."""
         records = read_parts(self.folder, self.paper)
-        parts = [self._part_as_dict(part, records.get(part.name), failures) for part in self.paper.parts]
-        is_complete = all(part["status"] == COMPLETE for part in parts)
         record = {
             "schema": SCHEMA,
             "name": self.folder.name,
             "paper": self.paper.name,
             "title": self.paper.title,
             **self.extent.as_dict(),
-            "status": COMPLETE if is_complete else PARTIAL,
             "started_at": self.started_at,
             "host": self.host,
-            "versions": versions(),
-            "brokers": brokers_of(records),
-            "parts": parts,
-            NOISE_SUMMARY: noise_of_parts(records).as_dict(),
-            "claims": tested_claims(self.paper, records),
-            "caveats": caveats_of(records),
+            "versions": self.versions,
+            **outcome_fields(self.paper, self.extent, records, failures, self.versions),
         }
         write_json(self.folder / FILE, record)
         return record
-
-    def _part_as_dict(self, part: PaperPart, record: Record | None, failures: dict[str, str]) -> Record:
-        status = record["status"] if record else NOT_MEASURED
-        reasons = list(record.get("reasons", ())) if record else []
-        if part.name in failures:
-            status = PARTIAL if record else FAILED
-            reasons.insert(0, failures[part.name])
-        return {
-            "part": part.name,
-            "command": part.command(self.extent),
-            "items": [item.name for item in part.items],
-            "status": status,
-            "reasons": reasons,
-        }
 
 
 def _free_name(folder: Path) -> Path:

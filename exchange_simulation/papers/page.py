@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from exchange.json_records import Record
 from exchange.words import counted
+from exchange_simulation.launching.record.noise import MOST_SHARE
 from exchange_simulation.launching.record.noise_summary import noise_banner
 from exchange_simulation.messaging.measurements import MEASUREMENTS
 from exchange_simulation.papers.beside_ours import NOT_PRINTED, BesideOurs
@@ -22,14 +23,14 @@ from exchange_simulation.papers.sentences import (
     problems,
     seen,
 )
+from exchange_simulation.repeats.judging import ALPHA
+from exchange_simulation.repeats.sign_flips import repeats_needed
 from exchange_simulation.reports.drawing.figures import Drawing
 from exchange_simulation.reports.drawing.templates import templates
 from exchange_simulation.reports.report import write_html
 
 TEMPLATES = templates(Path(__file__).parent, seen=seen, outcome_in_words=outcome_in_words)
 PAGE = "paper.html"
-NEWER_PART = "this part is newer than the record"
-"""Why a part is missing that an older version of the paper did not have."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class Section:
 
     name: str
     items: Sequence[PaperItem]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """What the short form leaves out, by the item's name."""
     command: str = ""
     page: str = ""
     """The address of the part's own page, from the paper's page; empty if there is none."""
@@ -57,8 +60,8 @@ class Section:
 
     @property
     def has_ranges(self) -> bool:
-        """Whether a value of ours is a range of points, and no interval."""
-        return any(".." in value.ours and "interval" not in value.ours for value in self.values)
+        """Whether a value of ours is a range of several points."""
+        return any(value.of_points and ".." in value.ours for value in self.values)
 
 
 def page_html(folder: Path, record: Record) -> str:
@@ -69,6 +72,9 @@ def page_html(folder: Path, record: Record) -> str:
         paper=paper,
         title=headline(record),
         noise=noise_banner(record, MEASUREMENTS),
+        repeats_needed=repeats_needed(ALPHA),
+        alpha=ALPHA,
+        most_noise=MOST_SHARE,
         contradictions=list(contradictions(record)),
         problems=list(problems(record)),
         repeats=counted(record["repeats"], "repeats") if record.get("repeats") else "",
@@ -90,8 +96,7 @@ def _sections(folder: Path, record: Record, paper: Paper) -> Iterator[Section]:
         if isinstance(content, Absent):
             yield Section(content.item.name, [content.item], missing=_as_sentence(content.reason))
         else:
-            newer = {"command": content.command(extent), "reasons": [NEWER_PART]}
-            yield _section(content, entries.get(content.name, newer), records.get(content.name), extent)
+            yield _section(content, entries[content.name], records.get(content.name), extent)
 
 
 def _as_sentence(reason: str) -> str:
@@ -103,13 +108,16 @@ def _section(part: PaperPart, entry: Record, record: Record | None, extent: Exte
     """Return the section of a part; `entry` is what the paper's record says of it, and `record` its own record."""
     if record is None:
         reasons = "; ".join(entry["reasons"]) or "it has not been measured yet"
-        return Section(part.name, part.items, entry["command"], missing=f"Nothing is here: {reasons}.")
+        return Section(part.name, part.items, command=entry["command"], missing=f"Nothing is here: {reasons}.")
     remarks = part.remarks(record)
     if extent.repeats and part.why_no_repeats:
         remarks = [*remarks, f"no repeats here: {part.why_no_repeats}"]
+    if extent.goes_beyond_loopback and part.why_loopback_alone:
+        remarks = [*remarks, f"on loopback alone: {part.why_loopback_alone}"]
     return Section(
         name=part.name,
         items=part.items,
+        left_out={item.name: item.left_out(extent) for item in part.items},
         command=entry["command"],
         page=f"{part.name}/{part.page}",
         drawings=part.drawings(record),

@@ -58,6 +58,16 @@ class PaperItem:
     """How our measurement differs from the paper's."""
     quick: str = ""
     """What `--quick` leaves out of it; empty if nothing."""
+    is_on_loopback_if_quick: bool = False
+    """`--quick` measures it on loopback alone, and the full form on several networks."""
+
+    def left_out(self, extent: Extent) -> str:
+        """Return what a measurement of this extent leaves out of it; empty if nothing."""
+        if not extent.quick:
+            return ""
+        if self.is_on_loopback_if_quick and not extent.networks:
+            return "loopback alone"
+        return self.quick
 
 
 @dataclass(frozen=True)
@@ -85,6 +95,11 @@ class PaperPart(ABC):
     @property
     def why_no_repeats(self) -> str:
         """Why this part has no repeats, whatever a user says; empty if it has some."""
+        return ""
+
+    @property
+    def why_loopback_alone(self) -> str:
+        """Why this part is measured on loopback, whatever networks a user names; empty if it is measured on these."""
         return ""
 
     @abstractmethod
@@ -217,7 +232,7 @@ class BenchPart(PaperPart):
     def values(self, record: Record) -> list[BesideOurs]:
         rows = published_beside_ours(record, self.published)
         return [
-            *(BesideOurs(value.title, value.value, ours) for value, ours in rows),
+            *(BesideOurs(value.title, value.value, ours, of_points=True) for value, ours in rows),
             *self._values_of_ours_alone(record),
         ]
 
@@ -359,6 +374,13 @@ class Paper:
     """What the paper leaves open, and what we chose; misprints."""
     notice: str = ""
     """What a reader of the page has to know first; empty if nothing."""
+
+    def __post_init__(self) -> None:
+        """ValueError if two claims have the same statistic: its words tell claims apart."""
+        words = [claim.statistic.words for claim in self.claims]
+        twice = {of_claim for of_claim in words if words.count(of_claim) > 1}
+        if twice:
+            raise ValueError(f"two claims of {self.name} have one statistic: {twice}")
 
     @property
     def parts(self) -> list[PaperPart]:

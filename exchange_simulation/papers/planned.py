@@ -30,6 +30,8 @@ class PlannedPart:
     """Why it cannot be measured here; empty if it can."""
     why_no_repeats: str = ""
     """Why the number of repeats that a user asked for does not hold for it; empty if it does."""
+    why_loopback_alone: str = ""
+    """Why the networks that a user asked for do not hold for it; empty if they do."""
 
     @property
     def note(self) -> str:
@@ -41,6 +43,8 @@ class PlannedPart:
         note = f"about {duration_in_words(self.expected_s)}"
         if self.why_no_repeats:
             note += f"; no repeats here: {self.why_no_repeats}"
+        if self.why_loopback_alone:
+            note += f"; on loopback alone: {self.why_loopback_alone}"
         return note
 
     def as_dict(self) -> Record:
@@ -75,6 +79,7 @@ def _planned(part: PaperPart, extent: Extent, is_measured: bool) -> PlannedPart:
         expected_s=expected_s,
         why_impossible=why_impossible,
         why_no_repeats=part.why_no_repeats if extent.repeats else "",
+        why_loopback_alone=part.why_loopback_alone if extent.goes_beyond_loopback else "",
     )
 
 

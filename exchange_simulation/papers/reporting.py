@@ -1,20 +1,18 @@
-"""`exchange report` of a paper's folder: its claims tested again, its table, its page, its figures as files."""
+"""`exchange report` of a paper's folder: what follows from its parts, made again; its table and its page."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from exchange_simulation.launching.errors import UserError
-from exchange_simulation.launching.record.noise_summary import NOISE_SUMMARY
+from exchange_simulation.papers.extent import recorded_extent
 from exchange_simulation.papers.page import write_page
 from exchange_simulation.papers.paper_folder import (
-    brokers_of,
-    caveats_of,
-    noise_of_parts,
+    outcome_fields,
     paper_in,
     read_paper,
     read_parts,
-    tested_claims,
+    recorded_failures,
 )
 from exchange_simulation.papers.terminal import show
 from exchange_simulation.reports.report import ReportOptions, print_report
@@ -31,10 +29,11 @@ def report_paper(folder: Path, options: ReportOptions) -> int:
     record = read_paper(folder)
     paper = paper_in(record)
     records = read_parts(folder, paper)
-    record["claims"] = tested_claims(paper, records)
-    record["caveats"] = caveats_of(records)
-    record["brokers"] = brokers_of(records)
-    record[NOISE_SUMMARY] = noise_of_parts(records).as_dict()
+    commands = {entry["part"]: entry["command"] for entry in record["parts"]}
+    failures = recorded_failures(record, records)
+    record |= outcome_fields(paper, recorded_extent(record), records, failures, record["versions"])
+    for entry in record["parts"]:
+        entry["command"] = commands.get(entry["part"], entry["command"])  # an older version may have had another one
     return print_report(
         folder,
         "paper",

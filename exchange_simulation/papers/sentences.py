@@ -50,14 +50,19 @@ def _claims_in_words(claims: Sequence[Record]) -> str:
 
 
 def _too_few_in_words(claims: Sequence[Record]) -> str:
-    """What was seen of claims that were all measured too seldom for a verdict."""
-    seen_as = [claim.get("as_expected") for claim in claims]
-    repeats = max(claim["repeats"] for claim in claims)
+    """What was seen of claims of which none has a verdict, and some were measured too seldom for one."""
+    too_few = [claim for claim in claims if claim.get("as_expected") is not None]
+    as_expected = sum(claim["as_expected"] for claim in too_few)
+    repeats = max(claim["repeats"] for claim in too_few)
     counts = (
-        f"{seen_as.count(True)} of {len(claims)} claims were seen as the paper says in {counted(repeats, 'repeats')}, "
-        f"{seen_as.count(False)} otherwise"
+        f"{as_expected} of {len(claims)} claims were seen as the paper says in {counted(repeats, 'repeats')}, "
+        f"{len(too_few) - as_expected} otherwise"
     )
-    counts += _unmeasured_in_words(_unmeasured(claims))
+    unmeasured = _unmeasured(claims)
+    untold = sum(claim["outcome"] == CANNOT_TELL for claim in claims) - len(too_few) - unmeasured
+    if untold:
+        counts += f", {untold} cannot be told"
+    counts += _unmeasured_in_words(unmeasured)
     noisy = _noisy_in_words([claim["outcome"] for claim in claims])
     return f"{counts}{noisy}; a verdict needs {repeats_needed(ALPHA)}"
 

@@ -71,7 +71,7 @@ def _planned(figure: str, **point: Any) -> Read:
 
 def _planned_at_highest_base(figure: str, topology: str) -> Read:
     """Read the same at the highest BASE that was measured: 20 in the short form, 50 in full."""
-    return undisturbed(figure_at_highest("base", figure, topology=topology))
+    return undisturbed(figure_at_highest("base", figure, above=LOW_BASE, topology=topology))
 
 
 def _share_claims(topology: str) -> Iterator[Claim]:

@@ -43,8 +43,6 @@ def claim_line(claim: Record) -> str:
     """
     sentence = f"{claim['sentence'].removesuffix('.')} ({claim['place']})."
     line = f"{sentence} Seen {seen(claim)}, expected {claim['expected']}: {claim['statistic']}"
-    if claim.get("network") and claim["network"] not in claim["statistic"]:
-        line += f"; on {claim['network']}"
     if claim.get("by_construction"):
         line += "; by construction: it tests that the plan was delivered"
     if claim["of_hardware"] and claim["outcome"] == DOES_NOT_HOLD:

@@ -96,6 +96,30 @@ def test_a_part_that_is_missing_cannot_be_told() -> None:
     assert {tested.why for tested in judge_claims(paper.claims, {})} == {"not measured"}
 
 
+@pytest.mark.parametrize(
+    ("bounds", "network", "sentence"),
+    [
+        ({}, "", "can never fail"),
+        ({"at_least": 0.0}, "", "can never fail"),
+        ({"at_least": 2.0, "at_most": 1.0}, "", "can never hold"),
+        ({"at_most": 0.0}, "", "can never hold"),
+        ({"at_least": 1.0}, "gige", "does not name the network gige"),
+    ],
+)
+def test_a_claim_that_cannot_come_out_either_way_is_refused(
+    bounds: dict[str, float], network: str, sentence: str
+) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        Claim("1", "Fast.", Statistic("us over 1", lambda _records: NOTHING), network=network, **bounds)
+
+
+def test_two_claims_with_one_statistic_are_refused() -> None:
+    paper = PAPERS["mrg"]
+
+    with pytest.raises(ValueError, match="two claims of mrg have one statistic"):
+        replace(paper, claims=[*paper.claims, paper.claims[0]])
+
+
 def test_there_are_thirty_claims_and_more() -> None:
     assert len(CLAIMS) >= 30
 
@@ -134,6 +158,7 @@ def as_if_measured(part: object, paper: Paper, extent: Extent) -> Record:
     recorded = {
         "repeats": part.repeats,
         "network": list(settings["network"]),
+        "transport": list(settings["transport"]),
         "duration_s": settings.get("duration_s"),
     }
     return {"settings": recorded, "rows": rows}
@@ -171,7 +196,11 @@ def exchange_record(part: TrialPart, extent: Extent) -> Record:
     )  # fmt: skip
     by_repeat = {str(repeat): 1.0 for repeat in range(1, part.repeats + 1)}
     arms = [
-        {"settings": arm.settings.as_dict(), "metrics": {metric: {"by_repeat": by_repeat} for metric in metrics}}
+        {
+            "settings": arm.settings.as_dict(),
+            "metrics": {metric: {"by_repeat": by_repeat} for metric in metrics},
+            "runs": [{"repeat": repeat} for repeat in range(1, part.repeats + 1)],
+        }
         for arm in part.plan(extent).arms
     ]
     return {"repeats": part.repeats, "arms": arms}

@@ -118,10 +118,20 @@ def test_a_paper_goes_on_with_the_parts_that_it_lacks(tmp_path: Path) -> None:
         f"# the results are in {tmp_path / 'p'}",
     ]
 
+    file = tmp_path / "p" / "paper.json"
+    first = json.loads(file.read_text())
+    first["host"] |= {"cpu": "that of the first measurement"}
+    first["versions"] |= {"numba": "0.1"}
+    file.write_text(json.dumps(first))
+
     finished = CliRunner().invoke(main, resume)
 
     assert finished.exit_code == 1
     assert "2 of 2, small: measured already" in finished.stderr
+    record = json.loads(file.read_text())
+    assert record["host"] == first["host"]
+    assert record["versions"] == first["versions"]
+    assert record["caveats"][0].startswith("small: measured with other versions than the first part: numba ")
     assert (tmp_path / "p" / "small" / "bench.json").stat().st_mtime_ns == measured
 
 
@@ -258,10 +268,21 @@ def test_a_number_of_repeats_that_no_command_writes_is_refused(tmp_path: Path) -
     assert "paper.json of p is damaged: repeats is 0" in refused.stderr
 
 
+def test_parts_that_were_measured_with_other_versions_have_a_caveat() -> None:
+    first = {"numba": "1.0", "numpy": "2.0", "uncommitted_changes": False}
+    records = {
+        "a": {"caveats": [], "versions": {**first, "numba": "1.1"}},
+        "b": {"caveats": [], "versions": {**first, "uncommitted_changes": True}},
+        "c": {"caveats": [], "conditions": {"versions": {**first, "numba": "1.1"}}},
+    }
+
+    assert caveats_of(records, first) == ["a, c: measured with other versions than the first part: numba 1.1"]
+
+
 def test_a_caveat_of_several_parts_stands_once() -> None:
     records = {"first": {"caveats": ["busy"]}, "second": {"caveats": ["busy", "slow"]}}
 
-    assert caveats_of(records) == ["first, second: busy", "second: slow"]
+    assert caveats_of(records, {}) == ["first, second: busy", "second: slow"]
 
 
 @pytest.mark.usefixtures("tiny")
@@ -316,4 +337,24 @@ def test_a_record_without_a_part_that_the_paper_has_now_still_has_a_page(tmp_pat
     reported = CliRunner().invoke(main, ["report", str(tmp_path / "p")])
 
     assert reported.exit_code == 0, reported.output
-    assert "this part is newer than the record" in (tmp_path / "p" / "paper.html").read_text()
+    assert "Nothing is here: it has not been measured yet" in (tmp_path / "p" / "paper.html").read_text()
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_report_says_what_became_of_each_part(tmp_path: Path) -> None:
+    """paper.json is written between parts, so that of a measurement that was killed knows nothing of the last one."""
+    measure(tmp_path)
+    file = tmp_path / "p" / "paper.json"
+    record = json.loads(file.read_text())
+    broken, small = record["parts"]
+    broken["command"] = "exchange bench of-an-older-version"
+    small |= {"status": "not measured", "reasons": []}
+    file.write_text(json.dumps(record))
+
+    reported = CliRunner().invoke(main, ["report", str(tmp_path / "p"), "--json"])
+
+    assert reported.exit_code == 0, reported.output
+    parts = json.loads(reported.stdout)["parts"]
+    assert parts[0] == broken
+    assert (parts[1]["status"], parts[1]["reasons"]) == ("complete", [])
+    assert parts[1]["command"] == small["command"]

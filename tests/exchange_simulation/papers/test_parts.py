@@ -25,7 +25,7 @@ from exchange_simulation.papers.beside_ours import NOT_PRINTED, BesideOurs
 from exchange_simulation.papers.capacity_part import CapacityPart
 from exchange_simulation.papers.catalogue import PAPERS, coverage
 from exchange_simulation.papers.extent import FULL, QUICK, Extent
-from exchange_simulation.papers.paper import Paper, PaperPart, TrialPart
+from exchange_simulation.papers.paper import Paper, PaperItem, PaperPart, TrialPart
 from exchange_simulation.reports.formats.times import duration_in_words
 
 COVERAGE_PAGE = Path(__file__).parents[3] / "docs" / "bench-coverage.md"
@@ -192,6 +192,15 @@ def test_networks_take_the_place_of_the_papers_and_transports_stand_beside_its_o
     assert commands[1].startswith("exchange bench de-spsc --transport amqp,nats --sizes")
     assert over_networks[-1].startswith("exchange nagle --transports amqp,nats ")
     assert commands[-1].startswith("exchange compare --transports amqp,zeromq,nats ")
+    assert commands[-1].endswith("; on loopback alone: what is compared is the transports")
+
+
+def test_what_the_short_form_leaves_out_depends_on_the_networks_that_a_user_names() -> None:
+    item = PaperItem("figure 1", "rate", is_on_loopback_if_quick=True)
+
+    assert item.left_out(QUICK) == "loopback alone"
+    assert item.left_out(replace(QUICK, networks=["gige"])) == ""
+    assert item.left_out(FULL) == ""
 
 
 @pytest.mark.parametrize(("networks", "sentence"), [("moon", "no network is called 'moon'"), ("gige,gige", "twice")])

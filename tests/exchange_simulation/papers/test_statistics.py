@@ -16,9 +16,10 @@ from exchange_simulation.papers.claims import (
     claim_as_dict,
     judge_claims,
 )
-from exchange_simulation.papers.readings import FigureReading
+from exchange_simulation.papers.readings import NOTHING, FigureReading
 from exchange_simulation.papers.sentences import headline, in_readers_order, outcome_in_words, seen
 from exchange_simulation.papers.statistics import (
+    NO_REPEAT_LEFT,
     constant,
     figure_at,
     figure_at_highest,
@@ -48,7 +49,7 @@ def record_of(**curves_us: dict[int, float]) -> Record:
         for size, us in curve_us.items():
             repeat = {"repeat": 1, "status": "complete", "noise": None, "figures": {"us": us}}
             rows.append({"transport": transport, "point": {"size_bytes": size}, "repeats": [repeat]})
-    return {"settings": {"repeats": 1}, "rows": rows}
+    return {"settings": {"repeats": 1, "transport": list(curves_us)}, "rows": rows}
 
 
 @pytest.mark.parametrize(
@@ -71,7 +72,7 @@ def test_a_claim_reads_the_papers_own_transport_and_loopback_unless_it_names_a_n
             repeat = {"repeat": 1, "status": "complete", "noise": None, "figures": {"us": of_network}}
             point = {"size_bytes": 8, "network": network}
             rows.append({"transport": transport, "point": point, "repeats": [repeat]})
-    record = {"settings": {"repeats": 1, "network": networks}, "rows": rows}
+    record = {"settings": {"repeats": 1, "network": networks, "transport": ["amqp", "nats"]}, "rows": rows[::-1]}
 
     assert largest("us")(record).values == {1: 1.0}
     assert figure_at("us", size_bytes=8)(record).values == {1: 1.0}
@@ -81,8 +82,9 @@ def test_a_claim_reads_the_papers_own_transport_and_loopback_unless_it_names_a_n
 def test_the_highest_value_measured_is_read_whatever_the_order_of_the_cells() -> None:
     record = record_of(tcp={8: 6.0, 64: 2.0, 32: 3.0})
 
-    assert figure_at_highest("size_bytes", "us")(record).values == {1: 2.0}
-    assert figure_at_highest("size_bytes", "us", network="gige")(record).values == {}
+    assert figure_at_highest("size_bytes", "us", above=8)(record).values == {1: 2.0}
+    assert figure_at_highest("size_bytes", "us", above=8, network="gige")(record).values == {}
+    assert figure_at_highest("size_bytes", "us", above=8)(record_of(tcp={8: 6.0})) == NOTHING
 
 
 def test_a_claim_on_a_network_that_was_not_measured_reads_nothing() -> None:
@@ -106,8 +108,8 @@ def test_a_run_that_is_too_short_for_a_claim_says_why_nothing_can_be_told() -> N
     claim = Claim("", "", ratio("", "part", read, constant(1.0)), at_most=1.0)
     record = record_of(tcp={8: 6.0})
 
-    (short,) = judge_claims([claim], {"part": {**record, "settings": {"repeats": 1, "duration_s": 10.0}}})
-    long = claim.statistic.read({"part": {**record, "settings": {"repeats": 1, "duration_s": 100.0}}})
+    (short,) = judge_claims([claim], {"part": {**record, "settings": {**record["settings"], "duration_s": 10.0}}})
+    long = claim.statistic.read({"part": {**record, "settings": {**record["settings"], "duration_s": 100.0}}})
 
     assert (short.outcome, short.why) == (CANNOT_TELL, "too few large messages came")
     assert long.values == {1: 6.0}
@@ -118,7 +120,7 @@ def test_a_metric_is_that_of_the_transport_which_a_claim_names() -> None:
         {
             "settings": {"orders_per_s": 8000.0, "nagle": [], "transport": transport},
             "metrics": {"us": {"by_repeat": {"1": us}}},
-            "runs": [],
+            "runs": [{"repeat": 1}],
         }
         for transport, us in (("amqp", 9.0), ("zeromq", 2.0))
     ]
@@ -128,6 +130,20 @@ def test_a_metric_is_that_of_the_transport_which_a_claim_names() -> None:
     assert metric_of("us", 8000.0, nagle=False, transport="zeromq")(record).values == {1: 2.0}
 
 
+def test_cells_without_a_shared_repeat_are_measured_but_tell_nothing() -> None:
+    record = record_of(tcp={8: 6.0, 32: 3.0})
+    record["rows"][1]["repeats"][0]["status"] = "invalid"
+    statistics = [
+        ratio("peak", "part", largest("us"), constant(1.0)),
+        ratio("large over small", "part", figure_at("us", size_bytes=32), figure_at("us", size_bytes=8)),
+        ratio("not measured", "part", figure_at("us", size_bytes=64), figure_at("us", size_bytes=32)),
+    ]
+
+    tested = judge_claims([Claim("", "", statistic, at_most=1.0) for statistic in statistics], {"part": record})
+
+    assert [claim.why for claim in tested] == [NO_REPEAT_LEFT, NO_REPEAT_LEFT, NOT_MEASURED]
+
+
 def test_the_smallest_ratio_is_that_of_the_cells_where_two_ways_are_closest() -> None:
     rows = []
     for match, us in (("indexed", {1: 8.0, 2: 6.0}), ("scan", {1: 2.0, 2: 3.0})):
@@ -135,9 +151,10 @@ def test_the_smallest_ratio_is_that_of_the_cells_where_two_ways_are_closest() ->
             repeat = {"repeat": 1, "status": "complete", "noise": None, "figures": {"rate": value}}
             rows.append({"transport": "amqp", "point": {"match": match, "clients": clients}, "repeats": [repeat]})
 
-    record = {"settings": {"repeats": 1}, "rows": rows}
+    record = {"settings": {"repeats": 1, "transport": ["amqp"]}, "rows": rows}
 
     assert smallest_ratio("rate", "match", "indexed", "scan")(record).values == {1: 2.0}
+    assert smallest_ratio("rate", "match", "indexed", "scan")({**record, "rows": rows[:-1]}) == NOTHING
 
 
 def test_the_smallest_ratio_is_too_noisy_if_one_of_its_sides_is() -> None:
@@ -153,7 +170,7 @@ def test_the_smallest_ratio_is_too_noisy_if_one_of_its_sides_is() -> None:
             for repeat in range(1, 7)
         ]
         rows.append({"transport": "amqp", "point": {"match": match, "clients": 1}, "repeats": repeats})
-    record = {"settings": {"repeats": 6}, "redo_noisy": True, "rows": rows}
+    record = {"settings": {"repeats": 6, "transport": ["amqp"]}, "redo_noisy": True, "rows": rows}
 
     noisiest = smallest_ratio("rate", "match", "indexed", "scan")(record).noisiest
 
@@ -161,14 +178,24 @@ def test_the_smallest_ratio_is_too_noisy_if_one_of_its_sides_is() -> None:
     assert (noisiest.noisy, noisiest.measurements) == (6, 6)
 
 
+def test_an_arm_that_was_not_run_yet_is_not_measured() -> None:
+    settings = {"orders_per_s": 1000.0, "nagle": [], "transport": "amqp"}
+    arm = {"settings": settings, "metrics": {}, "runs": [], "excluded": []}
+    failed = {**arm, "excluded": [{"repeat": 1, "status": "invalid"}]}
+
+    assert metric_of("us", 1000.0, nagle=False)({"repeats": 1, "arms": [arm]}) == NOTHING
+    assert largest_metric(["us"], nagle=False)({"repeats": 1, "arms": [arm]}) == NOTHING
+    assert metric_of("us", 1000.0, nagle=False)({"repeats": 1, "arms": [failed]}).missing == NO_REPEAT_LEFT
+
+
 def test_the_busiest_component_is_looked_for_at_all_rates() -> None:
     arms = [
         {
-            "settings": {"orders_per_s": rate, "nagle": []},
+            "settings": {"orders_per_s": rate, "nagle": [], "transport": transport},
             "metrics": {name: {"by_repeat": {"1": percent}} for name, percent in (("a", rate), ("b", 10.0))},
-            "runs": [],
+            "runs": [{"repeat": 1}],
         }
-        for rate in (5.0, 20.0)
+        for transport, rate in (("amqp", 5.0), ("amqp", 20.0), ("nats", 90.0))
     ]
 
     assert largest_metric(("a", "b"), nagle=False)({"arms": arms, "repeats": 1}).values == {1: 20.0}
@@ -242,6 +269,10 @@ def test_a_headline_says_what_too_few_repeats_showed() -> None:
         "2 of 5 claims were seen as the paper says in 1 repeat, 1 otherwise, 1 was not measured, "
         "1 was too noisy to say; a verdict needs 6"
     )
+    untold = {**too_few(as_expected=None), "repeats": 6}
+    assert headline({"claims": [*claims, untold]}) == (
+        "2 of 4 claims were seen as the paper says in 1 repeat, 1 otherwise, 1 cannot be told; a verdict needs 6"
+    )
 
 
 def test_claims_with_a_verdict_are_counted_beside_one_that_lost_its_repeats() -> None:
@@ -293,7 +324,8 @@ def noisy_record(noisy_repeats: int, *, keeps_noisy: bool = False) -> Record:
             noise = {"share_of_all_cpus": share, "window_s": 0.0}
             repeats.append({"repeat": repeat, "status": "complete", "noise": noise, "figures": {"us": size + repeat}})
         rows.append({"transport": "tcp", "point": {"size_bytes": size}, "repeats": repeats})
-    return {"settings": {"repeats": 6}, "redo_noisy": None if keeps_noisy else {"set_aside": 0}, "rows": rows}
+    settings = {"repeats": 6, "transport": ["tcp"]}
+    return {"settings": settings, "redo_noisy": None if keeps_noisy else {"set_aside": 0}, "rows": rows}
 
 
 SLOWER = Claim(
@@ -331,7 +363,7 @@ def test_the_noise_of_a_peak_is_that_of_all_its_cells() -> None:
 def test_a_claim_on_the_exchange_heeds_the_noise_of_its_runs() -> None:
     by_repeat = {str(repeat): 2.0 for repeat in range(1, 7)}
     arm = {
-        "settings": {"orders_per_s": 1000.0, "nagle": []},
+        "settings": {"orders_per_s": 1000.0, "nagle": [], "transport": "amqp"},
         "metrics": {"p50": {"by_repeat": by_repeat}},
         "runs": [{"repeat": repeat, "share_of_all_cpus": NOISY_SHARE} for repeat in range(1, 7)],
     }
