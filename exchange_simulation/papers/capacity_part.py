@@ -98,4 +98,4 @@ class CapacityPart(PaperPart):
         write_figures(folder, capacity_figures(record))
 
     def values(self, record: Record) -> list[BesideOurs]:
-        return [BesideOurs("the highest rate with a full set of figures, orders/s", self.papers_rate, headline(record))]
+        return [BesideOurs("the rate beyond which the exchange fails, orders/s", self.papers_rate, headline(record))]
