@@ -189,10 +189,14 @@ def test_an_older_engine_is_refused_with_a_sentence(url: str) -> None:
         subscriber = Subscriber(connect(url, TOKEN, 0, Pattern.FANOUT), TERMS, 1, timeout_s=5.0)
         with closing(subscriber):
             older = Hello(1, 7, 2, 1, 1, 999, 0, 0, 1, 1, 1, 1)
-            link.wait(0)
-            subscriber._ask_if_due()
             requests = FrameBatch(4)
-            until(lambda: link.receive(requests), "a request")
+
+            def is_asked() -> bool:
+                link.wait(0)
+                subscriber._ask_if_due()
+                return link.receive(requests) > 0
+
+            until(is_asked, "a request")
             assert decode(requests[0]) == SnapshotRequest(1)
             link.send(FrameBatch.of(encode(older) + encode(Snapshot(0, 0, 1, 0, 1000))), 0)
             with pytest.raises(Disagreement, match="engine was started with protocol version 1"):
