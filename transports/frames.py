@@ -121,6 +121,10 @@ class FrameBatch:
         return batch
 
 
+WITHOUT_ROOM = FrameBatch(capacity_frames=0, capacity_bytes=1, largest_frame=1)
+"""A batch that no frame fits into, for a look at what has come."""
+
+
 class ReturnAddresses:
     """The address of each request's sender, kept until the answer leaves, in the order of the requests.
 

@@ -50,8 +50,8 @@ class ServerStream(ABC):
     def fill(self) -> None:
         """Receive once, without waiting, as many bytes as the incoming buffer has room for. PeerGone.
 
-        A `receive` calls it only while no whole frame waits, so that it moves at most a part of one to the front of the
-        buffer. To move all frames that wait, each time that a batch takes some, would cost more than all else.
+        A `receive` calls it only while no whole frame waits. So it moves at most a part of one to the front of the
+        buffer, and not all frames that wait.
         """
         bounds = self.bounds
         incoming = self.incoming

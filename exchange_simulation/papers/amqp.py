@@ -15,6 +15,7 @@ from exchange_simulation.papers.statistics import (
     Read,
     constant,
     figure_at,
+    figure_of,
     largest,
     largest_metric,
     metric_of,
@@ -70,23 +71,20 @@ def _bandwidth_of_pairs(pairs: int, network: str = "") -> Read:
     return figure_at("megabytes_per_s", size_bytes=PAIRS_MESSAGE_BYTES, pairs=pairs, network=network)
 
 
-def _nagle_on_over_off(words: str, metric: str, orders_per_s: float, network: str = "") -> Statistic:
-    """The statistic: the metric with Nagle's algorithm at the broker over that without, at one rate."""
-    on_network = {"": "", LOCAL: ", on loopback"}.get(network, f", on {network}")
-    return ratio(
-        f"{words} at {orders_per_s:,.0f} orders/s with Nagle over without{on_network}",
-        "exchange",
+def _on_over_off(metric: str, orders_per_s: float, network: str = "") -> Read:
+    """The metric with Nagle's algorithm at the broker over that without, at one rate."""
+    return quotient(
         metric_of(metric, orders_per_s, nagle=True, network=network),
         metric_of(metric, orders_per_s, nagle=False, network=network),
     )
 
 
-def _completion_on_over_off(orders_per_s: float) -> Read:
-    """Mean completion with Nagle's algorithm at the broker over that without, at one rate, on loopback."""
-    return quotient(
-        metric_of("handed_over_mean_us", orders_per_s, nagle=True),
-        metric_of("handed_over_mean_us", orders_per_s, nagle=False),
-    )
+def _nagle_on_over_off(words: str, metric: str, orders_per_s: float, network: str = "") -> Statistic:
+    """The statistic of `_on_over_off`; `words` name the metric."""
+    words = f"{words} at {orders_per_s:,.0f} orders/s with Nagle over without"
+    if network:
+        words += f", on {'loopback' if network == LOCAL else network}"
+    return figure_of(words, "exchange", _on_over_off(metric, orders_per_s, network))
 
 
 def _completion_with_nagle() -> Iterator[Claim]:
@@ -164,8 +162,8 @@ def _nagle_by_rate() -> Claim:
         ratio(
             "mean from handing over with Nagle over without, at 1,000 orders/s over 8,000",
             "exchange",
-            _completion_on_over_off(1000.0),
-            _completion_on_over_off(8000.0),
+            _on_over_off("handed_over_mean_us", 1000.0),
+            _on_over_off("handed_over_mean_us", 8000.0),
         ),
         at_least=1.0,
     )

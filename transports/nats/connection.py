@@ -17,7 +17,7 @@ import numpy as np
 from transports import server_stream
 from transports.base import Address, BadAddress, PeerGone
 from transports.blocks import lay_out
-from transports.frames import LONGEST_FRAME, FrameBatch, ReturnAddresses
+from transports.frames import LONGEST_FRAME, WITHOUT_ROOM, FrameBatch, ReturnAddresses
 from transports.nats.protocol import FULL, INCOMPLETE, LONGEST_LINE, OTHER, scan_frames
 from transports.server_address import RETRY_NS, ServerAddress
 from transports.server_stream import ServerStream
@@ -38,8 +38,6 @@ NO_ADDRESSES = ReturnAddresses(0)
 """Return addresses for frames that get no answer."""
 INCOMING_BYTES = LONGEST_FRAME + (1 << 18)
 OUTGOING_BYTES = LONGEST_FRAME + (1 << 18)
-WITHOUT_ROOM = FrameBatch(capacity_frames=0, capacity_bytes=1, largest_frame=1)
-"""A batch that no frame fits into, for a look at what has come."""
 
 # Places in `numbers`. The first is transports.lending.NOTICE; the next ones are the bounds of transports.server_stream.
 BOUNDS_AT = 1

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from transports.base import BadAddress
-from transports.frames import LONGEST_FRAME, Bytes, FrameBatch, Longs, ReturnAddresses
+from transports.frames import LONGEST_FRAME, WITHOUT_ROOM, Bytes, FrameBatch, Longs, ReturnAddresses
 from transports.redis import places
 from transports.redis.connection import Version
 from transports.redis.protocol import (
@@ -37,8 +37,6 @@ UNUSED_S = 600
 """The server removes a stream that nobody used for this long, such as a killed run's."""
 NO_ADDRESSES = ReturnAddresses(0)
 """Return addresses for frames that get no answer."""
-WITHOUT_ROOM = FrameBatch(capacity_frames=0, capacity_bytes=1, largest_frame=1)
-"""A batch that no frame fits into, for a look at what has come."""
 GROUP_EXISTS = "BUSYGROUP"
 """The first word of the server's refusal to create a group that exists."""
 GROUP = "exchange"
